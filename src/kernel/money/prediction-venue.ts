@@ -1,0 +1,351 @@
+import type {
+  OutcomeOrderAction,
+  RelayedAction,
+  SafeBatchAction,
+  SignInAction,
+  WalletBatchAction,
+  WalletCall,
+  WalletKind,
+} from './prediction-actions.ts'
+import type { OrderRefusal, RelayRefusal } from './prediction-refusals.ts'
+import type {
+  Book,
+  OutcomeOrder,
+  OutcomeQuote,
+  OutcomeRef,
+  OutcomeTrade,
+  PredictionMarket,
+} from './prediction-views.ts'
+
+/**
+ * A prediction market, as the features use it. Ids are the venue's own; dollars and shares are bigint units of 6
+ * decimals, and prices are micro-dollars per share. Reads throw Faults. Nothing is retried in the adapter.
+ */
+
+/** The account at the venue: the owner's key signs, and the wallet has the money. */
+export type VenueWallet = { kind: WalletKind; owner: string; wallet: string }
+/** The venue's key of one owner. It is secret, and it signs requests but no money. */
+export type VenueCredentials = { owner: string; key: string; secret: string; passphrase: string }
+
+/** The budget of a signer, as the venue stated it with its last reply. */
+export type SignerLimit = { remaining: number | null; resetAtSeconds: number | null; tier: string | null }
+export type WithLimit<T> = T & { limit: SignerLimit | null }
+
+export type TimeInForce = 'gtc' | 'gtd' | 'fok' | 'fak'
+/** What an order wants, before it is rounded to the market's grid. */
+export type OrderWish =
+  | { type: 'limit'; side: 'buy' | 'sell'; priceMicros: bigint; sizeUnits: bigint }
+  /** `cashUnits` is what the shares may cost without the venue's fee, which comes on top. */
+  | { type: 'market'; side: 'buy'; cashUnits: bigint; worstPriceMicros: bigint }
+  | { type: 'market'; side: 'sell'; sizeUnits: bigint; worstPriceMicros: bigint }
+
+export type OrderRequest = {
+  wallet: VenueWallet
+  outcome: OutcomeRef
+  wish: OrderWish
+  timeInForce: TimeInForce
+  postOnly: boolean
+  /** The end of life that the user asked for; the adapter adds what the venue subtracts. Only with `gtd`. */
+  expiresAt: Date | null
+}
+
+/** An order that was routed by what the venue says now. Only `prepareOrder` makes one, and nothing else is signed. */
+export type PreparedOrder = {
+  action: OutcomeOrderAction
+  /** The order's hash, by which it is looked up; known before the order is sent. */
+  orderId: string
+  market: PredictionMarket
+  /** Price and size on the market's grid. */
+  priceMicros: bigint
+  sizeUnits: bigint
+  timeInForce: TimeInForce
+  postOnly: boolean
+  /** Seconds; 0 if the order has no end. Sent, but not signed. */
+  expiration: number
+}
+
+/** What became of a request that may have changed something at the venue. */
+export type Unsettled =
+  /** The request was certainly not sent. */
+  | { type: 'not_sent' }
+  /** The request may have arrived. Look it up before the same body is sent again. */
+  | { type: 'unknown'; message: string }
+  /** The venue refused for now and did nothing; `retryAfterMs` is null if it named no time. */
+  | { type: 'later'; reason: LaterReason; message: string; retryAfterMs: number | null }
+
+export type LaterReason =
+  | 'rate_limited'
+  | 'restarting'
+  | 'post_only'
+  | 'cancel_only'
+  | 'disabled'
+  | 'busy'
+  | 'quota'
+
+export type OrderReply = WithLimit<
+  | {
+      type: 'accepted'
+      orderId: string
+      /** `delayed` is accepted and matched some seconds later; `unmatched` is delayed and then rests. */
+      status: 'live' | 'matched' | 'delayed' | 'unmatched'
+      /** What was given and taken by the matches so far; null where the venue did not say. Not settled yet. */
+      makingUnits: bigint | null
+      takingUnits: bigint | null
+      tradeIds: string[]
+      txHashes: string[]
+    }
+  | { type: 'rejected'; reason: OrderRefusal; message: string }
+  | Unsettled
+>
+
+export type CancelReply = WithLimit<
+  | { type: 'answered'; canceled: string[]; notCanceled: Record<string, string> }
+  | { type: 'rejected'; reason: OrderRefusal; message: string }
+  | Unsettled
+>
+
+/** Each name narrows the list; an empty object lists everything. */
+export type OrderFilter = { marketId?: string; outcomeId?: string }
+export type MarketFilter = {
+  text?: string
+  tag?: string
+  isClosed?: boolean
+  order?: 'volume' | 'volume_24h' | 'liquidity' | 'newest' | 'ending'
+  limit: number
+  cursor?: string
+}
+export type Paged<T> = { items: T[]; nextCursor: string | null }
+
+export type PredictionEvent = {
+  venue: string
+  eventId: string
+  slug: string
+  title: string
+  description: string
+  category: string | null
+  image: string | null
+  isNegRisk: boolean
+  isClosed: boolean
+  endsAt: Date | null
+  volumeUnits: bigint
+  markets: PredictionMarket[]
+}
+
+export type PricePoint = { at: Date; priceMicros: bigint }
+export type PriceWindow = '1h' | '6h' | '1d' | '1w' | '1m' | 'max'
+
+export type VenuePosition = OutcomeRef & {
+  sizeUnits: bigint
+  averagePriceMicros: bigint
+  priceMicros: bigint
+  costUnits: bigint
+  valueUnits: bigint
+  realizedUnits: bigint
+  isRedeemable: boolean
+  isMergeable: boolean
+  isNegRisk: boolean
+  outcome: string
+  title: string
+  slug: string
+  eventSlug: string
+  endsAt: Date | null
+}
+export type VenueActivity = OutcomeRef & {
+  /** The venue's word in lower case: trade, split, merge, redeem, deposit, withdrawal, conversion or another. */
+  type: string
+  side: 'buy' | 'sell' | null
+  sizeUnits: bigint
+  cashUnits: bigint
+  priceMicros: bigint
+  outcome: string
+  title: string
+  txHash: string | null
+  at: Date
+}
+
+/** What the venue believes the wallet has and may spend. It lags behind the chain. */
+export type VenueBalance = { balanceUnits: bigint; allowances: { spender: string; units: bigint }[] }
+export type BalanceAsset = 'cash' | { outcomeId: string }
+
+/** Reads the venue's chain; `call` answers all calls by one block, and null for a reverted one. */
+export type ChainReader = {
+  code(address: string): Promise<string>
+  call(calls: { to: string; data: string }[]): Promise<(string | null)[]>
+}
+
+/** A step of the venue's own setup, in the order in which it is done. */
+export type SetupStep = {
+  key: string
+  label: string
+  protocol: string | null
+  /** The permission that the step gives, if it is one. */
+  approval: { token: string; spender: string } | null
+  isDone: boolean
+  /** How the step is done: with a key at the venue, a new wallet, or calls of the wallet. */
+  act: { type: 'sign_in' } | { type: 'create_wallet' } | { type: 'wallet_calls'; calls: WalletCall[] }
+}
+
+export type RelayReply =
+  | { type: 'accepted'; relayId: string }
+  | { type: 'rejected'; reason: RelayRefusal; message: string; chainNonce: bigint | null }
+  | Unsettled
+export type RelayState = {
+  relayId: string
+  /** `confirmed` says that the venue saw it confirmed: the chain decides. */
+  state: 'pending' | 'confirmed' | 'failed'
+  venueState: string
+  txHash: string | null
+  error: string | null
+  nonce: bigint | null
+}
+
+/** Actions without gas, through the operator's key at the venue's relayer. One may run at a time per wallet. */
+export type VenueRelayer = {
+  /** The nonce of the wallet's next action, as the relayer knows it. */
+  nonce(wallet: VenueWallet): Promise<bigint>
+  createWalletBody(owner: string): string
+  body(action: RelayedAction, signature: string): string
+  submit(body: string): Promise<RelayReply>
+  state(relayId: string): Promise<RelayState | undefined>
+  /** The relayer's latest actions of the owner, newest first: where a lost reply is looked up. */
+  recent(owner: string): Promise<RelayState[]>
+}
+
+export type Shares = { outcomeId: string; sizeUnits: bigint }
+/** Calls that move money of the venue; the caller chooses whose wallet makes them. */
+export type VenueMoney = {
+  chainId: string
+  /** The token in which the venue counts cash. */
+  cashToken: string
+  /** Tokens that wrap into cash one to one, unless the venue has paused one. */
+  wrappable: { symbol: string; token: string }[]
+  /** `calls` approve the exact amount and wrap it to a wallet. */
+  wrapCalls(token: string, units: bigint, to: string): WalletCall[]
+  unwrapCalls(token: string, units: bigint, to: string): WalletCall[]
+  transferCall(to: string, units: bigint): WalletCall
+  /** Calls that turn shares of a resolved market into cash of the wallet that makes them. */
+  redeemCalls(market: PredictionMarket, shares: Shares[]): WalletCall[]
+  /** Calls that turn a pair of both outcomes into cash. */
+  mergeCalls(market: PredictionMarket, pairUnits: bigint): WalletCall[]
+  /** The reads of a wallet's shares, by the venue's chain. */
+  sharesCall(wallet: string, market: PredictionMarket, outcomeId: string): { to: string; data: string }
+}
+
+export type VenueAccess = { isBlocked: boolean; country: string | null }
+
+export type OrderUpdate = {
+  type: 'order'
+  orderId: string
+  change: 'placement' | 'update' | 'cancellation'
+  outcome: OutcomeRef
+  status: OutcomeOrder['status'] | null
+  matchedUnits: bigint
+  at: Date
+}
+export type UserUpdate = OrderUpdate | { type: 'trade'; trade: OutcomeTrade }
+export type MarketUpdate =
+  | { type: 'book'; book: Book }
+  | {
+      type: 'best'
+      outcome: OutcomeRef
+      bidMicros: bigint | null
+      askMicros: bigint | null
+      at: Date
+    }
+  | { type: 'last_trade'; outcome: OutcomeRef; priceMicros: bigint; sizeUnits: bigint; at: Date }
+  | { type: 'tick'; outcome: OutcomeRef; tickMicros: bigint; at: Date }
+  | { type: 'resolved'; marketId: string; winningOutcomeId: string | null; at: Date }
+
+export type StreamListener<T> = {
+  onUpdate(update: T): void
+  /** The stream was interrupted, so updates may be missing: read again over HTTP. */
+  onGap?(): void
+}
+export type VenueStream = Disposable & {
+  isConnected(): boolean
+  /** Resolves when the socket is open and the subscription was sent. */
+  ready(): Promise<void>
+}
+
+export type PredictionVenue = {
+  name: string
+  /** Wallets of an owner, deployed or not; the first is the one that a new user gets. */
+  walletsOf(owner: string): VenueWallet[]
+  protocols: readonly string[]
+  /** The protocol to which an outcome's id belongs by its form; undefined if it is no id of this venue. */
+  protocolOf(outcomeId: string): string | undefined
+
+  markets(filter: MarketFilter): Promise<Paged<PredictionMarket>>
+  events(filter: MarketFilter): Promise<Paged<PredictionEvent>>
+  event(idOrSlug: string): Promise<PredictionEvent | undefined>
+  /** By the market's id, slug, or the id of an outcome. */
+  market(
+    by: { marketId: string } | { slug: string } | { outcomeId: string },
+  ): Promise<PredictionMarket | undefined>
+  book(outcomeId: string): Promise<Book>
+  prices(outcomeId: string, window: PriceWindow, stepMinutes: number): Promise<PricePoint[]>
+  /** What an order would get from the book of this moment, with the venue's fee. */
+  quote(request: {
+    outcomeId: string
+    spend: { type: 'all_in'; cashUnits: bigint } | { type: 'buy' | 'sell'; sizeUnits: bigint }
+  }): Promise<OutcomeQuote>
+
+  access(): Promise<VenueAccess>
+  isClosedOnly(credentials: VenueCredentials): Promise<boolean>
+
+  /** The action whose signature opens a key, or finds the one that exists. */
+  signInAction(owner: string): SignInAction
+  signIn(action: SignInAction, signature: string): Promise<VenueCredentials>
+  keys(credentials: VenueCredentials): Promise<string[]>
+  deleteKey(credentials: VenueCredentials): Promise<void>
+
+  /**
+   * Reads market, tick, risk kind and minimum anew, and returns what to sign. Throws a Fault if the venue contradicts
+   * itself, if the market takes no orders, or if the wish does not fit the market's grid.
+   */
+  prepareOrder(request: OrderRequest): Promise<PreparedOrder>
+  /** The body to store and to send; `venueKey` is the key of the credentials that will send it. */
+  orderBody(order: PreparedOrder, signature: string, venueKey: string): string
+  postOrder(body: string, credentials: VenueCredentials): Promise<OrderReply>
+  cancelOrders(orderIds: string[], credentials: VenueCredentials): Promise<CancelReply>
+  /** All orders of one market or outcome, or with an empty filter of the account. */
+  cancelMatching(filter: OrderFilter, credentials: VenueCredentials): Promise<CancelReply>
+  openOrders(filter: OrderFilter, credentials: VenueCredentials): Promise<OutcomeOrder[]>
+  /** Undefined if the venue does not know the order, which also happens shortly after it was placed. */
+  order(orderId: string, credentials: VenueCredentials): Promise<OutcomeOrder | undefined>
+  /** The account's own legs, newest first; a trade in which it has several legs is listed once per leg. */
+  trades(
+    filter: OrderFilter & { tradeId?: string; since?: Date; until?: Date },
+    wallet: VenueWallet,
+    credentials: VenueCredentials,
+  ): Promise<OutcomeTrade[]>
+  balance(asset: BalanceAsset, kind: WalletKind, credentials: VenueCredentials): Promise<VenueBalance>
+  /** Makes the venue read the chain again. */
+  refreshBalance(asset: BalanceAsset, kind: WalletKind, credentials: VenueCredentials): Promise<VenueBalance>
+  notifications(
+    kind: WalletKind,
+    credentials: VenueCredentials,
+  ): Promise<{ id: number; type: number; at: Date | null; payload: unknown }[]>
+
+  /** By the venue's public record, which lags behind the chain. */
+  positions(wallet: string, cursor?: string): Promise<Paged<VenuePosition>>
+  activity(wallet: string, limit: number, cursor?: string): Promise<Paged<VenueActivity>>
+
+  streamUser(credentials: VenueCredentials, listener: StreamListener<UserUpdate>): VenueStream
+  streamMarkets(outcomeIds: readonly string[], listener: StreamListener<MarketUpdate>): VenueStream
+
+  /** Absent if the venue needs no setup, or the operator has no key for it. */
+  setup?: {
+    /** The steps for these protocols, with what the chain says now; `hasKey` is whether a key is stored. */
+    steps(
+      wallet: VenueWallet,
+      state: { hasKey: boolean; protocols: readonly string[]; reader: ChainReader },
+    ): Promise<SetupStep[]>
+    walletBatch(wallet: VenueWallet, calls: WalletCall[], nonce: bigint): WalletBatchAction | SafeBatchAction
+    relayer: VenueRelayer
+  }
+  /** Absent if the venue settles in the account at once. */
+  money?: VenueMoney
+  /** Addresses of other chains from which money is carried to the wallet; absent if the venue has none. */
+  depositAddresses?(wallet: string): Promise<{ evm: string | null; svm: string | null }>
+}
