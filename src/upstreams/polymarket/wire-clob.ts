@@ -149,3 +149,5 @@ export const ErrorBody = T.Object({
   code: maybe(T.Union([text, T.Number()])),
   retry_after_seconds: maybe(T.Number()),
 })
+/** An answer whose content says nothing. */
+export const AnyAnswer = T.Unsafe<unknown>({})

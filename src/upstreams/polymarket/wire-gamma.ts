@@ -81,3 +81,5 @@ export const SearchPage = T.Object({
   pagination: maybe(T.Object({ hasMore: maybe(T.Boolean()) })),
 })
 export const MarketList = rows
+/** Its fields are checked by the parser. https://docs.polymarket.com/api-reference/events/get-event-by-id */
+export const EventRecord = T.Object({}, { additionalProperties: true })
