@@ -6,6 +6,9 @@
 /** The kind of wallet whose money an order spends; the venue derives from it how the signature is checked. */
 export type WalletKind = 'eoa' | 'safe' | 'deposit_wallet'
 
+/** The account at the venue: the owner's key signs, and the wallet has the money. */
+export type VenueWallet = { kind: WalletKind; owner: string; wallet: string }
+
 export type WalletCall = { to: string; value: bigint; data: string }
 
 export type OutcomeOrderAction = {

@@ -23,7 +23,6 @@ export const orderRefusals = [
   'geoblocked',
   'closed_only',
   'banned',
-  'duplicate',
   'venue_rejected',
 ] as const
 export type OrderRefusal = (typeof orderRefusals)[number]
@@ -38,3 +37,21 @@ export const relayRefusals = [
   'venue_rejected',
 ] as const
 export type RelayRefusal = (typeof relayRefusals)[number]
+
+/** What became of a request that may have changed something at the venue. */
+export type Unsettled =
+  /** The request was certainly not sent. */
+  | { type: 'not_sent' }
+  /** The request may have arrived. Look it up before the same body is sent again. */
+  | { type: 'unknown'; message: string }
+  /** The venue refused for now and did nothing; `retryAfterMs` is null if it named no time. */
+  | { type: 'later'; reason: LaterReason; message: string; retryAfterMs: number | null }
+
+export type LaterReason =
+  | 'rate_limited'
+  | 'restarting'
+  | 'post_only'
+  | 'cancel_only'
+  | 'disabled'
+  | 'busy'
+  | 'quota'

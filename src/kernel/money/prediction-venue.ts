@@ -1,13 +1,6 @@
-import type {
-  OutcomeOrderAction,
-  RelayedAction,
-  SafeBatchAction,
-  SignInAction,
-  WalletBatchAction,
-  WalletCall,
-  WalletKind,
-} from './prediction-actions.ts'
-import type { OrderRefusal, RelayRefusal } from './prediction-refusals.ts'
+import type { OutcomeOrderAction, SignInAction, VenueWallet, WalletKind } from './prediction-actions.ts'
+import type { OrderRefusal, Unsettled } from './prediction-refusals.ts'
+import type { VenueMoney, VenueSetup } from './prediction-setup.ts'
 import type {
   Book,
   OutcomeOrder,
@@ -22,8 +15,6 @@ import type {
  * decimals, and prices are micro-dollars per share. Reads throw Faults. Nothing is retried in the adapter.
  */
 
-/** The account at the venue: the owner's key signs, and the wallet has the money. */
-export type VenueWallet = { kind: WalletKind; owner: string; wallet: string }
 /** The venue's key of one owner. It is secret, and it signs requests but no money. */
 export type VenueCredentials = { owner: string; key: string; secret: string; passphrase: string }
 
@@ -63,24 +54,6 @@ export type PreparedOrder = {
   /** Seconds; 0 if the order has no end. Sent, but not signed. */
   expiration: number
 }
-
-/** What became of a request that may have changed something at the venue. */
-export type Unsettled =
-  /** The request was certainly not sent. */
-  | { type: 'not_sent' }
-  /** The request may have arrived. Look it up before the same body is sent again. */
-  | { type: 'unknown'; message: string }
-  /** The venue refused for now and did nothing; `retryAfterMs` is null if it named no time. */
-  | { type: 'later'; reason: LaterReason; message: string; retryAfterMs: number | null }
-
-export type LaterReason =
-  | 'rate_limited'
-  | 'restarting'
-  | 'post_only'
-  | 'cancel_only'
-  | 'disabled'
-  | 'busy'
-  | 'quota'
 
 export type OrderReply = WithLimit<
   | {
@@ -166,70 +139,6 @@ export type VenueActivity = OutcomeRef & {
 /** What the venue believes the wallet has and may spend. It lags behind the chain. */
 export type VenueBalance = { balanceUnits: bigint; allowances: { spender: string; units: bigint }[] }
 export type BalanceAsset = 'cash' | { outcomeId: string }
-
-/** Reads the venue's chain; `call` answers all calls by one block, and null for a reverted one. */
-export type ChainReader = {
-  code(address: string): Promise<string>
-  call(calls: { to: string; data: string }[]): Promise<(string | null)[]>
-}
-
-/** A step of the venue's own setup, in the order in which it is done. */
-export type SetupStep = {
-  key: string
-  label: string
-  protocol: string | null
-  /** The permission that the step gives, if it is one. */
-  approval: { token: string; spender: string } | null
-  isDone: boolean
-  /** How the step is done: with a key at the venue, a new wallet, or calls of the wallet. */
-  act: { type: 'sign_in' } | { type: 'create_wallet' } | { type: 'wallet_calls'; calls: WalletCall[] }
-}
-
-export type RelayReply =
-  | { type: 'accepted'; relayId: string }
-  | { type: 'rejected'; reason: RelayRefusal; message: string; chainNonce: bigint | null }
-  | Unsettled
-export type RelayState = {
-  relayId: string
-  /** `confirmed` says that the venue saw it confirmed: the chain decides. */
-  state: 'pending' | 'confirmed' | 'failed'
-  venueState: string
-  txHash: string | null
-  error: string | null
-  nonce: bigint | null
-}
-
-/** Actions without gas, through the operator's key at the venue's relayer. One may run at a time per wallet. */
-export type VenueRelayer = {
-  /** The nonce of the wallet's next action, as the relayer knows it. */
-  nonce(wallet: VenueWallet): Promise<bigint>
-  createWalletBody(owner: string): string
-  body(action: RelayedAction, signature: string): string
-  submit(body: string): Promise<RelayReply>
-  state(relayId: string): Promise<RelayState | undefined>
-  /** The relayer's latest actions of the owner, newest first: where a lost reply is looked up. */
-  recent(owner: string): Promise<RelayState[]>
-}
-
-export type Shares = { outcomeId: string; sizeUnits: bigint }
-/** Calls that move money of the venue; the caller chooses whose wallet makes them. */
-export type VenueMoney = {
-  chainId: string
-  /** The token in which the venue counts cash. */
-  cashToken: string
-  /** Tokens that wrap into cash one to one, unless the venue has paused one. */
-  wrappable: { symbol: string; token: string }[]
-  /** `calls` approve the exact amount and wrap it to a wallet. */
-  wrapCalls(token: string, units: bigint, to: string): WalletCall[]
-  unwrapCalls(token: string, units: bigint, to: string): WalletCall[]
-  transferCall(to: string, units: bigint): WalletCall
-  /** Calls that turn shares of a resolved market into cash of the wallet that makes them. */
-  redeemCalls(market: PredictionMarket, shares: Shares[]): WalletCall[]
-  /** Calls that turn a pair of both outcomes into cash. */
-  mergeCalls(market: PredictionMarket, pairUnits: bigint): WalletCall[]
-  /** The reads of a wallet's shares, by the venue's chain. */
-  sharesCall(wallet: string, market: PredictionMarket, outcomeId: string): { to: string; data: string }
-}
 
 export type VenueAccess = { isBlocked: boolean; country: string | null }
 
@@ -335,15 +244,7 @@ export type PredictionVenue = {
   streamMarkets(outcomeIds: readonly string[], listener: StreamListener<MarketUpdate>): VenueStream
 
   /** Absent if the venue needs no setup, or the operator has no key for it. */
-  setup?: {
-    /** The steps for these protocols, with what the chain says now; `hasKey` is whether a key is stored. */
-    steps(
-      wallet: VenueWallet,
-      state: { hasKey: boolean; protocols: readonly string[]; reader: ChainReader },
-    ): Promise<SetupStep[]>
-    walletBatch(wallet: VenueWallet, calls: WalletCall[], nonce: bigint): WalletBatchAction | SafeBatchAction
-    relayer: VenueRelayer
-  }
+  setup?: VenueSetup
   /** Absent if the venue settles in the account at once. */
   money?: VenueMoney
   /** Addresses of other chains from which money is carried to the wallet; absent if the venue has none. */
