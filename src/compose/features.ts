@@ -12,6 +12,7 @@ import { openImages } from './files-and-images.ts'
 import { openMarkets } from './markets.ts'
 import { oauthSection } from './oauth.ts'
 import { openPolicy } from './policy-and-approvals.ts'
+import { openPredmkt } from './predmkt.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
@@ -57,6 +58,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const security = openSecurity(deps)
   const swaps = openSwap({ ...shared, verdicts: security.verdicts, hooks: openSwapHooks(shared) })
   const trading = openVenueFeatures({ ...shared, swaps }, overrides)
+  const predmkt = openPredmkt({ ...shared, swaps })
   const orders = openOrders({ ...shared, swaps: swaps.execution }, overrides)
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
@@ -76,6 +78,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     shared.earn ?? {},
     trading?.perp ?? {},
     trading?.spot ?? {},
+    predmkt ?? {},
     markets?.section ?? {},
     strategies?.section ?? {},
     swaps,

@@ -19,6 +19,22 @@ export async function openDatabaseEndpoint(
   return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
 }
 
+/** The services of the prediction market have fixed names below its domain. */
+function polymarketUrls(domain: string | undefined): UpstreamUrls['polymarket'] {
+  if (domain === undefined) return undefined
+  const { protocol, host } = new URL(domain)
+  const at = (name: string) => `${protocol}//${name}.${host}`
+  return {
+    clob: at('clob'),
+    gamma: at('gamma-api'),
+    data: at('data-api'),
+    relayer: at('relayer-v2'),
+    bridge: at('bridge'),
+    geoblock: domain,
+    socket: `${protocol === 'https:' ? 'wss' : 'ws'}://ws-subscriptions-clob.${host}/ws`,
+  }
+}
+
 /** Starts a local world for the upstreams that are `local`; the others are reached by their URL. */
 export async function openUpstreamEndpoints(
   config: Config,
@@ -40,6 +56,7 @@ export async function openUpstreamEndpoints(
     },
     solana: resolveUrl(config.SOLANA_RPC_URL, local?.solana),
     hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
+    polymarket: config.POLYMARKET_URL === 'local' ? local?.polymarket : polymarketUrls(config.POLYMARKET_URL),
     relay: resolveUrl(config.RELAY_URL, local?.solver),
     honeypot: resolveUrl(config.HONEYPOT_URL, local?.honeypot),
     rugcheck: resolveUrl(config.RUGCHECK_URL, local?.rugcheck),

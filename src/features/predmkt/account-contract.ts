@@ -76,9 +76,12 @@ const SetupStatus = T.Object(
       },
       { description: 'What the wallet can trade' },
     ),
-    trading: OneOf(['open', 'close_only', 'blocked', 'post_only', 'cancel_only', 'restarting', 'unknown'] as const, {
-      description: 'What the venue allows this account now',
-    }),
+    trading: OneOf(
+      ['open', 'close_only', 'blocked', 'post_only', 'cancel_only', 'restarting', 'unknown'] as const,
+      {
+        description: 'What the venue allows this account now',
+      },
+    ),
     trading_until: T.Union([Time, T.Null()], {
       description: 'When a restriction of the venue ends; null if unknown or if there is none',
     }),
@@ -120,7 +123,9 @@ const RedeemOutcome = T.Object(
   {
     redeemed: T.Array(Redeemed, { description: 'Every condition that was redeemed' }),
     payout_usd: UsdOut('Sum of the payouts'),
-    condition_id: T.Union([Text, T.Null()], { description: 'The condition that was asked for; null for all' }),
+    condition_id: T.Union([Text, T.Null()], {
+      description: 'The condition that was asked for; null for all',
+    }),
     tx_hash: TextOrNull,
   },
   { $id: 'PredictionRedeemOutcome', description: 'What was redeemed', ...openResult },
@@ -158,7 +163,10 @@ export const accountEntries = {
     repeatable: true,
     output: T.Object(
       {
-        acknowledged_at: T.String({ format: 'date-time', description: 'When it was acknowledged (ISO-8601 UTC)' }),
+        acknowledged_at: T.String({
+          format: 'date-time',
+          description: 'When it was acknowledged (ISO-8601 UTC)',
+        }),
         version: T.String({ description: 'Version of the text that was acknowledged' }),
       },
       { $id: 'PredictionDisclaimerResponse' },
@@ -187,7 +195,8 @@ export const accountEntries = {
     faults: [...taskFaults, 'disclaimer_required', 'venue_restricted'],
   }),
   fund: task('POST /predmkt/fund-safe', {
-    summary: 'Move money from your wallets to the funded wallet at the venue, from any chain and token, gasless',
+    summary:
+      'Move money from your wallets to the funded wallet at the venue, from any chain and token, gasless',
     description:
       'Use it to get cash for orders. USDC and USDC.e on Polygon are wrapped directly; anything else is swapped first, in the same task. Give exactly one of `amount` (smallest units of the source token) and `amount_usd`. `wrap_only` wraps what already lies on Polygon. Next: poll `tasks_get`; then `predmkt_order`.',
     access: 'trade',
@@ -200,7 +209,9 @@ export const accountEntries = {
         source_chain_id: T.Optional(ChainRefIn('Chain of the token that is paid; omitted: Polygon')),
         source_token_address: T.Optional(TokenRefIn('Token that is paid; omitted: USDC')),
         wrap_only: T.Optional(
-          T.Boolean({ description: 'True wraps USDC and USDC.e that lie in the funded wallet or in your own one' }),
+          T.Boolean({
+            description: 'True wraps USDC and USDC.e that lie in the funded wallet or in your own one',
+          }),
         ),
         slippage_bps: T.Optional(
           T.Integer({
@@ -244,7 +255,14 @@ export const accountEntries = {
     ),
     output: TaskResponse,
     result: FundingOutcome,
-    faults: ['policy_denied', 'setup_incomplete', 'insufficient_balance', 'conflict', 'unavailable', 'upstream_changed'],
+    faults: [
+      'policy_denied',
+      'setup_incomplete',
+      'insufficient_balance',
+      'conflict',
+      'unavailable',
+      'upstream_changed',
+    ],
   }),
   redeem: task('POST /predmkt/redeem', {
     summary: 'Redeem shares of resolved markets for cash',
@@ -266,6 +284,15 @@ export const accountEntries = {
     ),
     output: TaskResponse,
     result: RedeemOutcome,
-    faults: ['policy_denied', 'setup_incomplete', 'not_resolved', 'no_position', 'unavailable', 'upstream_changed'],
+    faults: [
+      'policy_denied',
+      'setup_incomplete',
+      'not_resolved',
+      'no_position',
+      'unavailable',
+      'upstream_changed',
+    ],
   }),
 }
+
+export type SetupStatusView = T.Static<typeof SetupStatus>

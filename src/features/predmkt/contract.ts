@@ -10,6 +10,4 @@ export const contract = group('predmkt', {
   ...recordEntries,
 })
 
-export type PredmktInput<Key extends keyof typeof contract.entries> = InputOf<
-  (typeof contract.entries)[Key]
->
+export type PredmktInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>

@@ -41,13 +41,19 @@ const OrderResult = T.Object(
     outcome_id: T.String({ description: 'The outcome that is traded' }),
     protocol: Protocol,
     side: Side,
-    order_id: T.Union([Text, T.Null()], { description: 'Id of the order at the venue; null where none was placed' }),
+    order_id: T.Union([Text, T.Null()], {
+      description: 'Id of the order at the venue; null where none was placed',
+    }),
     order_status: OneOf(['live', 'matched', 'delayed', 'unmatched', 'cancelled', 'expired'] as const, {
       description: 'State of the order: `live` rests in the book, `delayed` waits for its match',
     }),
-    settlement: Nullable(Settlement, { description: 'State of the trade that is furthest from its end; null without one' }),
+    settlement: Nullable(Settlement, {
+      description: 'State of the trade that is furthest from its end; null without one',
+    }),
     trade_ids: T.Array(Text, { description: 'Trades of the order at the venue' }),
-    filled_shares: T.String({ description: 'Matched shares that have not failed, in whole tokens (decimal text)' }),
+    filled_shares: T.String({
+      description: 'Matched shares that have not failed, in whole tokens (decimal text)',
+    }),
     settled_shares: T.String({ description: 'Shares of confirmed trades, in whole tokens (decimal text)' }),
     avg_price: PriceOrNull('Average price of the matched shares, fee not included; null without a match'),
     fee_usd: UsdOut('Fee of the confirmed trades'),
@@ -57,9 +63,12 @@ const OrderResult = T.Object(
     tx_hashes: T.Array(Text, { description: 'Transactions of the settlement' }),
     take_profit_state: ExitState,
     take_profit_order_id: T.Union([Text, T.Null()], {
-      description: 'Order of the take-profit; null while the shares are not settled, and while the gateway watches',
+      description:
+        'Order of the take-profit; null while the shares are not settled, and while the gateway watches',
     }),
-    take_profit_error: T.Union([Text, T.Null()], { description: 'Why there is no take-profit; null where nothing failed' }),
+    take_profit_error: T.Union([Text, T.Null()], {
+      description: 'Why there is no take-profit; null where nothing failed',
+    }),
     stop_loss_state: ExitState,
   },
   { $id: 'PredictionOrderOutcome', description: 'What became of the order', ...openResult },
@@ -97,7 +106,9 @@ const OpenOrder = T.Object(
     }),
     leg: OneOf(['order', 'tp', 'sl'] as const, { description: 'order, take-profit or stop-loss' }),
     title: T.String({ description: 'The question, in the words of the venue' }),
-    task_id: T.Union([Text, T.Null()], { description: 'Task that placed it; null for orders of another client' }),
+    task_id: T.Union([Text, T.Null()], {
+      description: 'Task that placed it; null for orders of another client',
+    }),
     created_at: Time,
   },
   { $id: 'PredictionOpenOrder' },
@@ -110,7 +121,9 @@ const orderBody = {
   side: Side,
   order_type: T.Optional(OrderType),
   price: T.Optional(
-    Price('Limit price of GTC and GTD, on the tick of the market; for FOK and FAK another name of `worst_price`'),
+    Price(
+      'Limit price of GTC and GTD, on the tick of the market; for FOK and FAK another name of `worst_price`',
+    ),
   ),
   worst_price: T.Optional(Price('Worst price at which FOK and FAK fill')),
   size: T.Optional(Shares('Shares of a GTC or GTD order')),
@@ -130,10 +143,20 @@ const orderBody = {
     T.Boolean({ description: 'True refuses a GTC or GTD order that would match at once; false if left out' }),
   ),
   max_fee_usd: T.Optional(
-    DecIn({ minimum: 0, maximum: 1_000_000, places: 6, description: 'Highest fee that is accepted, in USD', example: '0.5' }),
+    DecIn({
+      minimum: 0,
+      maximum: 1_000_000,
+      places: 6,
+      description: 'Highest fee that is accepted, in USD',
+      example: '0.5',
+    }),
   ),
   quote_id: T.Optional(
-    T.String({ minLength: 1, maxLength: 64, description: 'A quote of `predmkt_quote`, whose worst price is then the bound' }),
+    T.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'A quote of `predmkt_quote`, whose worst price is then the bound',
+    }),
   ),
   take_profit_price: T.Optional(Price('Price at which the bought shares are sold with a profit', '0.9')),
   take_profit_percentage: T.Optional(
@@ -145,7 +168,9 @@ const orderBody = {
       example: '25',
     }),
   ),
-  stop_loss_price: T.Optional(Price('The bought shares are sold once the bid is at or below this price', '0.4')),
+  stop_loss_price: T.Optional(
+    Price('The bought shares are sold once the bid is at or below this price', '0.4'),
+  ),
 }
 
 export const orderEntries = {
@@ -195,7 +220,11 @@ export const orderEntries = {
     body: T.Object(
       {
         order_id: T.Optional(
-          T.String({ minLength: 1, maxLength: 80, description: 'Order, by its `id` in the list of open orders' }),
+          T.String({
+            minLength: 1,
+            maxLength: 80,
+            description: 'Order, by its `id` in the list of open orders',
+          }),
         ),
         order_ids: T.Optional(
           T.Array(T.String({ minLength: 1, maxLength: 80, description: 'Order id' }), {
@@ -223,10 +252,7 @@ export const orderEntries = {
     description:
       'Use it to see what rests, how much of it is matched, and the ids that the cancel takes. Next: `predmkt_cancel`.',
     access: 'read',
-    output: T.Object(
-      { orders: T.Array(OpenOrder), as_of: Time },
-      { $id: 'PredictionOpenOrdersResponse' },
-    ),
+    output: T.Object({ orders: T.Array(OpenOrder), as_of: Time }, { $id: 'PredictionOpenOrdersResponse' }),
     faults: ['setup_incomplete', ...readFaults],
   }),
 }
@@ -242,8 +268,12 @@ const PredictionPosition = T.Object(
     protocol: Protocol,
     neg_risk: T.Boolean({ description: 'Whether exactly one outcome of the event can win' }),
     size: T.String({ description: 'Settled shares, in whole tokens (decimal text)' }),
-    unsettled_buy: T.String({ description: 'Shares of purchases that are matched and not settled, in whole tokens' }),
-    unsettled_sell: T.String({ description: 'Shares of sales that are matched and not settled, in whole tokens' }),
+    unsettled_buy: T.String({
+      description: 'Shares of purchases that are matched and not settled, in whole tokens',
+    }),
+    unsettled_sell: T.String({
+      description: 'Shares of sales that are matched and not settled, in whole tokens',
+    }),
     avg_price: PriceOrNull('Average purchase price with fees; null where purchases are unknown'),
     cost_usd: UsdOrNull('Cost of the settled shares with fees; null where purchases are unknown'),
     current_price: PriceOrNull('Bid of the book, or the payout once resolved; null without either'),
@@ -251,7 +281,9 @@ const PredictionPosition = T.Object(
     unrealized_usd: UsdOrNull('Value less cost; null where one of them is unknown'),
     realized_usd: UsdOut('Profit of confirmed sales and redemptions'),
     redeemable: T.Boolean({ description: 'Whether the market is resolved on chain, so that redeem pays' }),
-    resolves_at: T.Union([Time, T.Null()], { description: 'When the question is decided; null if that is open' }),
+    resolves_at: T.Union([Time, T.Null()], {
+      description: 'When the question is decided; null if that is open',
+    }),
   },
   { $id: 'PredictionPosition' },
 )
@@ -273,7 +305,9 @@ const Trade = T.Object(
     title: T.String({ description: 'The question, in the words of the venue' }),
     tx_hash: TextOrNull,
     settlement: Settlement,
-    task_id: T.Union([Text, T.Null()], { description: 'Task of the order; null for orders of another client' }),
+    task_id: T.Union([Text, T.Null()], {
+      description: 'Task of the order; null for orders of another client',
+    }),
     timestamp: T.String({ format: 'date-time', description: 'When it was matched (ISO-8601 UTC)' }),
   },
   { $id: 'PredictionTrade' },
@@ -282,7 +316,9 @@ const ActivityItem = T.Object(
   {
     id: T.String({ description: 'Id of the entry' }),
     type: OneOf(['redeem', 'deposit', 'withdrawal'] as const, { description: 'What was done' }),
-    condition_id: T.Union([Text, T.Null()], { description: 'Condition that was redeemed; null for other entries' }),
+    condition_id: T.Union([Text, T.Null()], {
+      description: 'Condition that was redeemed; null for other entries',
+    }),
     amount_usd: UsdOut('Amount'),
     by: OneOf(['us', 'venue'] as const, { description: 'Who did it: the gateway, or the venue by itself' }),
     tx_hash: TextOrNull,
@@ -314,17 +350,24 @@ export const recordEntries = {
       'Use it to see what was traded and what it brought, newest first. Profit counts confirmed trades alone. Next: `predmkt_positions`.',
     access: 'read',
     query: T.Object({
-      limit: T.Optional(T.Integer({ minimum: 1, maximum: 500, default: 200, description: 'Trades per answer' })),
+      limit: T.Optional(
+        T.Integer({ minimum: 1, maximum: 500, default: 200, description: 'Trades per answer' }),
+      ),
     }),
     output: T.Object(
       {
         trades: T.Array(Trade, { description: 'Trades, the newest first' }),
-        items: T.Array(ActivityItem, { description: 'Redemptions, deposits and withdrawals, the newest first' }),
-        pnl: T.Object({
-          realized_usd: UsdOut('Profit of confirmed sales and redemptions'),
-          unrealized_usd: UsdOut('Value less cost of the positions with a price'),
-          as_of: Time,
-        }, { description: 'Profit and loss' }),
+        items: T.Array(ActivityItem, {
+          description: 'Redemptions, deposits and withdrawals, the newest first',
+        }),
+        pnl: T.Object(
+          {
+            realized_usd: UsdOut('Profit of confirmed sales and redemptions'),
+            unrealized_usd: UsdOut('Value less cost of the positions with a price'),
+            as_of: Time,
+          },
+          { description: 'Profit and loss' },
+        ),
         positions_value_usd: UsdOut('Value of all positions with a price'),
       },
       { $id: 'PredictionActivityResponse' },

@@ -1,16 +1,24 @@
 import * as T from '#kernel/contract/schema.ts'
-import { Dec, DecIn, DecOrNull, OneOf, Text, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
+import {
+  Dec,
+  DecIn,
+  DecOrNull,
+  OneOf,
+  Text,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+} from '#kernel/contract/wire-types.ts'
 
 /** The parts of a request or an answer that several operations on prediction markets share. */
 
-export const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed', 'upstream_inconsistent']
+export const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
 export const taskFaults = [
   'policy_denied',
   'trading_paused',
   'setup_incomplete',
   'unavailable',
   'upstream_changed',
-  'upstream_inconsistent',
 ]
 
 export const outcomePattern = '^[0-9]{1,78}$'
@@ -34,7 +42,12 @@ export const Price = (description: string, example = '0.62') =>
     example,
   })
 export const Shares = (description: string, example = '25') =>
-  DecIn({ ...positive, places: 6, description: `${description}, in whole tokens: one share pays 1 USD`, example })
+  DecIn({
+    ...positive,
+    places: 6,
+    description: `${description}, in whole tokens: one share pays 1 USD`,
+    example,
+  })
 export const Usd = (description: string, example = '20') =>
   DecIn({ ...positive, places: 6, description: `${description}, in USD`, example })
 
@@ -53,7 +66,8 @@ export const Settlement = OneOf(
 )
 
 export const SharesOut = T.String({ ...Dec, description: 'Shares, in whole tokens (decimal text)' })
-export const UsdOut = (description: string) => T.String({ ...Dec, description: `${description}, in USD (decimal text)` })
+export const UsdOut = (description: string) =>
+  T.String({ ...Dec, description: `${description}, in USD (decimal text)` })
 export const UsdOrNull = (description: string) =>
   T.Union([Dec, T.Null()], { description: `${description}, in USD (decimal text)` })
 export const PriceOut = (description: string) =>
@@ -75,7 +89,9 @@ export const Market = T.Object(
   {
     venue: Venue,
     market_id: T.String({ description: 'Id of the market at the venue' }),
-    condition_id: T.String({ description: 'Condition that the outcomes belong to, as redeem and cancel take it' }),
+    condition_id: T.String({
+      description: 'Condition that the outcomes belong to, as redeem and cancel take it',
+    }),
     event_id: T.Union([Text, T.Null()], { description: 'Event of the market; null without one' }),
     slug: T.String({ description: 'Readable id of the market' }),
     question: T.String({ description: 'The question, in the words of the venue' }),

@@ -1,0 +1,258 @@
+import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
+import { taskOf } from '#kernel/contract/operation.ts'
+import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
+import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import { createAdmission } from '#kernel/task/admission.ts'
+import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
+import type { PlannedAction } from '#kernel/task/signer.ts'
+import type { StepResultOf, Steps, TaskView, Tx } from '#kernel/task/task.ts'
+import type { Receipt } from '#upstreams/evm/evm.ts'
+import { tradingAccount } from './account-checks.ts'
+import { chainShares, moneyOf } from './balances.ts'
+import type { PredmktInput } from './contract.ts'
+import type { PredmktDeps } from './deps.ts'
+import { type RelayTaskData, relayDriver } from './relay-action.ts'
+import { fillSums } from './store/fill-store.ts'
+import { addRedemption } from './store/redemption-store.ts'
+
+/** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
+
+type Target = {
+  market_id: string
+  shares: { outcome_id: string; units: string; payout: string }[]
+  title: string
+}
+export type RedeemTaskData = RelayTaskData & {
+  targets: Target[]
+  /** The condition that was asked for; null for all. */
+  asked: string | null
+}
+type RedeemTask = TaskView<RedeemTaskData>
+type StepName = 'sign' | 'confirm'
+type Result = StepResultOf<Partial<RedeemTaskData>, StepName>
+
+const redeemMs = 48 * 3_600_000
+/** One batch redeems at most so many markets; the rest is redeemed by another call. */
+const marketsMax = 10
+const dollar = 1_000_000n
+const operation = 'predmkt_redeem'
+
+export const createRedeem = (deps: PredmktDeps) =>
+  taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps) })
+
+const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
+  operation,
+  chainId: deps.chain.row.id,
+  tokens: [moneyOf(deps).cashToken],
+  recipients: [],
+  usdMicros: 0n,
+  exit: true,
+})
+
+const admitRedeem = (deps: PredmktDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    async check({ condition_id: conditionId, all }: PredmktInput<'redeem'>, { userId }) {
+      if ((conditionId === undefined) === (all !== true))
+        throw exactlyOneOf('condition_id', 'all', { hasBoth: conditionId !== undefined })
+      const { wallet } = await tradingAccount(deps, userId)
+      const data: RedeemTaskData = { wallet, targets: [], asked: conditionId ?? null }
+      return { action: { userId, ...facts(deps) }, data }
+    },
+    async fund({ action: { userId }, data }) {
+      const targets =
+        data.asked === null
+          ? await allTargets(deps, userId, data.wallet.wallet)
+          : [await oneTarget(deps, userId, data)]
+      if (targets.length === 0)
+        throw new Fault('no_position', 'There are no shares of a resolved market to redeem')
+      return targets.slice(0, marketsMax)
+    },
+    start: ({ data }, targets): { first: StepName; deadlineMs: number; data: RedeemTaskData } => ({
+      first: 'sign',
+      deadlineMs: redeemMs,
+      data: { ...data, targets },
+    }),
+  })
+
+async function oneTarget(deps: PredmktDeps, userId: string, data: RedeemTaskData): Promise<Target> {
+  const market = await deps.venue.market({ marketId: data.asked! })
+  if (!market) throw notFound('market', 'predmkt_positions')
+  const target = await targetOf(deps, market, data.wallet.wallet)
+  if (!target) {
+    const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
+    if (!sums.some(({ market_id }) => market_id.toLowerCase() === market.marketId.toLowerCase()))
+      throw new Fault('no_position', 'There are no shares of this market to redeem')
+    // The shares are gone, so the venue may have redeemed them: the task finds out.
+    return { market_id: market.marketId, title: market.question, shares: [] }
+  }
+  if (!(await pays(deps, market, data.wallet.wallet, target)))
+    throw new Fault('not_resolved', 'The chain has no result of this market yet, so its shares pay nothing')
+  return target
+}
+
+async function allTargets(deps: PredmktDeps, userId: string, wallet: string): Promise<Target[]> {
+  const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
+  const ids = [...new Set(sums.filter(({ bought }) => bought !== '0').map(({ market_id }) => market_id))]
+  const targets: Target[] = []
+  for (const marketId of ids) {
+    const market = await deps.venue.market({ marketId })
+    const target = market?.payoutMicros ? await targetOf(deps, market, wallet) : undefined
+    if (market && target && (await pays(deps, market, wallet, target))) targets.push(target)
+    if (targets.length === marketsMax) break
+  }
+  return targets
+}
+
+async function targetOf(
+  deps: PredmktDeps,
+  market: PredictionMarket,
+  wallet: string,
+): Promise<Target | undefined> {
+  const held = await chainShares(
+    deps,
+    wallet,
+    market.outcomes.map(({ outcomeId }) => ({ market, outcomeId })),
+  )
+  if (held.every((units) => units === 0n)) return undefined
+  return {
+    market_id: market.marketId,
+    title: market.question,
+    shares: market.outcomes.map(({ outcomeId }, index) => ({
+      outcome_id: outcomeId,
+      units: String(held[index] ?? 0n),
+      payout: String(((held[index] ?? 0n) * (market.payoutMicros?.[index] ?? 0n)) / dollar),
+    })),
+  }
+}
+
+const callsOf = (deps: PredmktDeps, market: PredictionMarket, { shares }: Target) =>
+  moneyOf(deps).redeemCalls(
+    market,
+    shares
+      .filter(({ units }) => units !== '0')
+      .map(({ outcome_id, units }) => ({ outcomeId: outcome_id, sizeUnits: BigInt(units) })),
+  )
+
+/** Whether the chain pays the shares out now. */
+async function pays(
+  deps: PredmktDeps,
+  market: PredictionMarket,
+  wallet: string,
+  target: Target,
+): Promise<boolean> {
+  if (market.payoutMicros === null) return false
+  return (await deps.chain.simulate(wallet, callsOf(deps, market, target))).ok
+}
+
+function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
+  const effect = createEffect({
+    steps: { sign: 'sign', confirm: 'confirm' },
+    driver: relayDriver<RedeemTaskData, StepName>(deps, {
+      async prove({ data }, receipt) {
+        return receipt !== null && (await remaining(deps, data)).length === 0
+      },
+      // The venue may have redeemed between the reading and the batch.
+      async onRejected(task, { code, message }) {
+        return (await remaining(deps, task.data)).length > 0
+          ? notExecuted({ code, message, retryable: true, upstream: 'Polymarket' })
+          : redeemedByVenue(deps, task)
+      },
+    }),
+    async plan(task) {
+      const open = await remaining(deps, task.data)
+      if (open.length === 0) return redeemedByVenue(deps, task)
+      const calls = open.flatMap(({ market, target }) => callsOf(deps, market, target))
+      return { calls, facts: facts(deps) }
+    },
+    settle: (task, { txHash, receipt }, { now }) => redeemed(deps, task, { txHash, receipt, by: 'us', now }),
+  })
+  return effect as Steps<RedeemTaskData, StepName>
+}
+
+/** The targets of which the wallet still has shares. */
+async function remaining(deps: PredmktDeps, { targets, wallet }: RedeemTaskData) {
+  const open: { market: PredictionMarket; target: Target }[] = []
+  for (const { market_id: marketId } of targets) {
+    const market = await deps.venue.market({ marketId })
+    const target = market && (await targetOf(deps, market, wallet.wallet))
+    if (market && target) open.push({ market, target })
+  }
+  return open
+}
+
+async function redeemedByVenue(deps: PredmktDeps, task: RedeemTask): Promise<Result> {
+  const { items } = await deps.venue.activity(task.data.wallet.wallet, 100)
+  const own = items.find(
+    ({ type, marketId }) =>
+      type === 'redeem' &&
+      task.data.targets.some(({ market_id }) => market_id.toLowerCase() === marketId.toLowerCase()),
+  )
+  return redeemed(deps, task, {
+    txHash: own?.txHash ?? null,
+    receipt: null,
+    by: 'venue',
+    now: deps.clock.now(),
+  })
+}
+
+type Redeemed = { txHash: string | null; receipt: Receipt | null; by: 'us' | 'venue'; now: Date }
+const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n)
+
+async function redeemed(
+  deps: PredmktDeps,
+  task: RedeemTask,
+  { txHash, receipt, by, now }: Redeemed,
+): Promise<Result> {
+  const { data, userId } = task
+  const { wallet } = data.wallet
+  const cash = moneyOf(deps).cashToken.toLowerCase()
+  const paidUnits = receipt
+    ? sum(
+        deps.chain
+          .transfers(receipt)
+          .filter(
+            ({ token, to }) => token.toLowerCase() === cash && to.toLowerCase() === wallet.toLowerCase(),
+          )
+          .map(({ amountUnits }) => amountUnits),
+      )
+    : undefined
+  const rows = data.targets.map(({ market_id, shares }) => ({
+    condition_id: market_id,
+    shares: fromUnits(sum(shares.map(({ units }) => BigInt(units))), usdcDecimals),
+    payout_usd: fromUnits(sum(shares.map(({ payout }) => BigInt(payout))), usdcDecimals),
+    tx_hash: txHash,
+    by,
+  }))
+  const expected = sum(data.targets.flatMap(({ shares }) => shares.map(({ payout }) => BigInt(payout))))
+  return {
+    end: 'completed',
+    outcome: 'executed',
+    result: {
+      redeemed: rows,
+      payout_usd: fromUnits(paidUnits ?? expected, usdcDecimals),
+      condition_id: data.asked,
+      tx_hash: txHash,
+    },
+    data: { progress: null },
+    async writes(tx: Tx) {
+      for (const { market_id, title, shares } of data.targets)
+        for (const { outcome_id, units, payout } of shares)
+          if (units !== '0')
+            await addRedemption(tx, {
+              userId,
+              venue: deps.venue.name,
+              taskId: task.id,
+              marketId: market_id,
+              outcomeId: outcome_id,
+              title,
+              sharesUnits: BigInt(units),
+              payoutUnits: BigInt(payout),
+              txHash,
+              by,
+              now,
+            })
+    },
+  }
+}

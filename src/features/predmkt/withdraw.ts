@@ -1,0 +1,262 @@
+import { taskOf } from '#kernel/contract/operation.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
+import { createAdmission } from '#kernel/task/admission.ts'
+import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
+import type { PlannedAction } from '#kernel/task/signer.ts'
+import type {
+  EndResult,
+  FailedResult,
+  JsonObject,
+  StepContext,
+  StepResultOf,
+  Steps,
+  TaskView,
+  Tx,
+} from '#kernel/task/task.ts'
+import { query } from '#store/query.ts'
+import type { Receipt } from '#upstreams/evm/evm.ts'
+import { tradingAccount } from './account-checks.ts'
+import { cashAccount, cashLedgerToken, cashOf, cashSymbol, moneyOf } from './balances.ts'
+import type { PredmktInput } from './contract.ts'
+import type { PredmktDeps } from './deps.ts'
+import { type RelayTaskData, relayDriver } from './relay-action.ts'
+
+/** The relayer sends cash to the user's own account without gas; a sponsored batch of that account unwraps it. */
+
+export type WithdrawTaskData = RelayTaskData & {
+  account: string
+  units: string
+  /** The token that is asked for; pusd is not unwrapped. */
+  token: 'usdc' | 'usdc_e' | 'pusd'
+  /** The transaction that brought the cash to the user's own account. */
+  sent_tx?: string | null
+  balance_changes?: JsonObject[]
+}
+type StepName = 'sign' | 'confirm' | 'unwrap' | 'unwrapped'
+type WithdrawTask = TaskView<WithdrawTaskData>
+type Result = StepResultOf<Partial<WithdrawTaskData>, StepName>
+
+const withdrawMs = 48 * 3_600_000
+const operation = 'predmkt_withdraw'
+const symbols = { usdc: 'USDC', usdc_e: 'USDC.e', pusd: cashSymbol } as const
+
+export const createWithdraw = (deps: PredmktDeps) =>
+  taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps) })
+
+const facts = (deps: PredmktDeps, account: string): Omit<PlannedAction, 'userId'> => ({
+  operation,
+  chainId: deps.chain.row.id,
+  tokens: [moneyOf(deps).cashToken],
+  recipients: [account],
+  usdMicros: 0n,
+  exit: true,
+})
+
+const admitWithdraw = (deps: PredmktDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    async check({ amount_usdc: amount, token = 'usdc' }: PredmktInput<'withdraw'>, { userId }) {
+      const { wallet } = await tradingAccount(deps, userId)
+      const account = await deps.evmAddressOf(userId)
+      const terms = actionTerms(`Withdraw ${amount} USD from Polymarket to your own wallet`, {
+        token: symbols[token],
+        amount,
+        recipient: account,
+        venue: 'Polymarket',
+        cost: noFurtherCost,
+      })
+      return {
+        action: { userId, ...facts(deps, account), terms },
+        data: {
+          wallet,
+          account,
+          token,
+          units: String(toUnits(amount, usdcDecimals)),
+        } satisfies WithdrawTaskData,
+      }
+    },
+    async fund({ action: { userId }, data }) {
+      const read = () => cashOf(deps, { userId, wallet: data.wallet })
+      const { freeUnits, totalUnits, version } = await read()
+      const units = BigInt(data.units)
+      const token = cashLedgerToken(deps)
+      if (freeUnits < units)
+        throw insufficientBalance(
+          { ...token, chainId: deps.chain.row.id },
+          { what: 'The withdrawal', requiredUnits: units, availableUnits: freeUnits },
+        )
+      await deps.batches.ready(deps.chain.row.id)
+      return {
+        account: cashAccount(deps, userId),
+        amountUnits: units,
+        token,
+        seen: { totalUnits, version, reread: read },
+      }
+    },
+    start: ({ data }, spend) => ({
+      first: 'sign' as const,
+      deadlineMs: withdrawMs,
+      data: data as WithdrawTaskData,
+      spend,
+    }),
+  })
+
+function withdrawSteps(deps: PredmktDeps): Steps<WithdrawTaskData, StepName> {
+  const relayed = transferEffect(deps)
+  const unwrapped = unwrapEffect(deps)
+  return {
+    sign: relayed.sign,
+    confirm: relayed.confirm,
+    unwrap: afterTransfer(deps, unwrapped.sign),
+    unwrapped: afterTransfer(deps, unwrapped.confirm),
+  }
+}
+
+const sentTo = (deps: PredmktDeps, token: string, account: string, receipt: Receipt): bigint =>
+  deps.chain
+    .transfers(receipt)
+    .filter(
+      (log) =>
+        log.token.toLowerCase() === token.toLowerCase() && log.to.toLowerCase() === account.toLowerCase(),
+    )
+    .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+
+const transferEffect = (deps: PredmktDeps) =>
+  createEffect({
+    steps: { sign: 'sign', confirm: 'confirm' },
+    driver: relayDriver<WithdrawTaskData, StepName>(deps, {
+      prove: ({ data }, receipt) =>
+        receipt !== null &&
+        sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= BigInt(data.units),
+    }),
+    plan: ({ data }) => ({
+      calls: [moneyOf(deps).transferCall(data.account, BigInt(data.units))],
+      facts: facts(deps, data.account),
+    }),
+    settle(task, { txHash }, { now }) {
+      const { data } = task
+      const spent = BigInt(data.units)
+      if (data.token === 'pusd')
+        return {
+          ...arrived(deps, task, { units: spent, txHash, token: moneyOf(deps).cashToken, now }),
+          spent,
+        }
+      return { next: 'unwrap', state: 'settling', spent, data: { sent_tx: txHash, polls: 0 } }
+    },
+  })
+
+type Arrival = { units: bigint; txHash: string | null; token: string; now: Date }
+
+function arrived(
+  deps: PredmktDeps,
+  { id, userId }: WithdrawTask,
+  { units, txHash, token, now }: Arrival,
+): EndResult<Partial<WithdrawTaskData>> {
+  return {
+    end: 'completed',
+    outcome: 'executed',
+    result: {
+      amount: String(units),
+      amount_usd: fromUnits(units, usdcDecimals),
+      fee_usd: '0',
+      chain_id: deps.chain.row.id,
+      token_address: token,
+      tx_hash: txHash,
+      credited_at: now.toISOString(),
+    },
+    data: { progress: null },
+    writes: (tx) => noteWithdrawal(tx, deps, { id, userId, units, txHash, now }),
+  }
+}
+
+type Noted = { id: string; userId: string; units: bigint; txHash: string | null; now: Date }
+async function noteWithdrawal(tx: Tx, { venue }: PredmktDeps, { id, userId, units, txHash, now }: Noted) {
+  await query(
+    tx,
+    `insert into prediction_transfer (task_id, user_id, venue, type, amount, tx_hash, at)
+     values ($1, $2, $3, 'withdrawal', $4, $5, $6) on conflict (task_id) do nothing`,
+    [id, userId, venue.name, String(units), txHash, now],
+  )
+}
+
+/** The tokens that the cash may be unwrapped to, the one that was asked for first: the venue can pause one. */
+function targets(deps: PredmktDeps, { token }: WithdrawTaskData) {
+  const { wrappable } = moneyOf(deps)
+  const asked = wrappable.filter(({ symbol }) => symbol === symbols[token])
+  return [...asked, ...wrappable.filter((each) => !asked.includes(each))]
+}
+
+const unwrapEffect = (deps: PredmktDeps) =>
+  createEffect({
+    steps: { sign: 'unwrap', confirm: 'unwrapped' },
+    driver: deps.batches.driver<WithdrawTaskData, Receipt, StepName>({
+      onFinal: ({ userId }) => deps.changed(userId, deps.chain.row.id),
+      prove: ({ data }, receipt) => (paid(deps, data, receipt) ? receipt : undefined),
+    }),
+    async plan({ data }) {
+      const units = BigInt(data.units)
+      const calls = await unwrapCalls(deps, data, units)
+      const { cashToken } = moneyOf(deps)
+      const ramp = calls.at(-1)!.to
+      return {
+        ...facts(deps, data.account),
+        recipients: [ramp],
+        account: data.account,
+        calls,
+        spends: [{ token: cashToken, amountUnits: units, spender: ramp }],
+      }
+    },
+    settle(task, receipt, { now }) {
+      const { token, units } = paid(deps, task.data, receipt)!
+      return arrived(deps, task, { units, token, txHash: receipt.txHash, now })
+    },
+  })
+
+function paid(deps: PredmktDeps, data: WithdrawTaskData, receipt: Receipt) {
+  return targets(deps, data)
+    .map(({ token }) => ({ token, units: sentTo(deps, token, data.account, receipt) }))
+    .find(({ units }) => units >= BigInt(data.units))
+}
+
+async function unwrapCalls(deps: PredmktDeps, data: WithdrawTaskData, units: bigint) {
+  const money = moneyOf(deps)
+  const options = targets(deps, data).map(({ token }) => money.unwrapCalls(token, units, data.account))
+  for (const calls of options) {
+    const trial = await deps.batches.simulate(deps.chain.row.id, data.account, calls)
+    if (trial.ok) return calls
+  }
+  return options[0]!
+}
+
+type Step = (task: WithdrawTask, context: StepContext) => Promise<Result>
+/** The cash has left the venue: whatever the unwrapping does, it is in the user's own account. */
+const afterTransfer =
+  (deps: PredmktDeps, step: Step): Step =>
+  async (task, context) => {
+    const result = await step(task, context)
+    const stays = (error: { code: string; message: string }): FailedResult<Record<never, never>> => ({
+      end: 'failed',
+      outcome: 'partial',
+      error: {
+        code: error.code,
+        message: `${error.message.replace(/[.\s]+$/, '')}; ${fromUnits(BigInt(task.data.units), usdcDecimals)} ${cashSymbol} are in your own wallet on ${deps.chain.row.displayName}`,
+        retryable: false,
+      },
+      result: {
+        amount: '0',
+        amount_usd: '0',
+        fee_usd: '0',
+        chain_id: deps.chain.row.id,
+        token_address: moneyOf(deps).cashToken,
+        tx_hash: task.data.sent_tx ?? null,
+        credited_at: null,
+      },
+      writes: (tx) => deps.batches.releaseGas(tx, task.id),
+    })
+    if ('sign' in result) return { ...result, sign: { ...result.sign, onRefused: stays } }
+    if (!('end' in result) || result.end === 'completed') return result
+    return { ...result, ...stays(result.error) }
+  }
