@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { type Config, usesWorld } from '#config.ts'
@@ -19,10 +20,16 @@ export async function openDatabaseEndpoint(
   return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
 }
 
-/** The services of the prediction market have fixed names below its domain. */
+/** The services of the prediction market have fixed names below its domain, or paths at an address without one. */
 function polymarketUrls(domain: string | undefined): UpstreamUrls['polymarket'] {
   if (domain === undefined) return undefined
-  const { protocol, host } = new URL(domain)
+  const { protocol, host, hostname } = new URL(domain)
+  const wsProtocol = protocol === 'https:' ? 'wss' : 'ws'
+  if (isIP(hostname) > 0) {
+    const paths = ['clob', 'gamma', 'data', 'relayer', 'bridge', 'geoblock'] as const
+    const services = Object.fromEntries(paths.map((path) => [path, `${domain}/${path}`]))
+    return { ...(services as Record<(typeof paths)[number], string>), socket: `${wsProtocol}://${host}/ws` }
+  }
   const at = (name: string) => `${protocol}//${name}.${host}`
   return {
     clob: at('clob'),
@@ -31,7 +38,7 @@ function polymarketUrls(domain: string | undefined): UpstreamUrls['polymarket'] 
     relayer: at('relayer-v2'),
     bridge: at('bridge'),
     geoblock: domain,
-    socket: `${protocol === 'https:' ? 'wss' : 'ws'}://ws-subscriptions-clob.${host}/ws`,
+    socket: `${wsProtocol}://ws-subscriptions-clob.${host}/ws`,
   }
 }
 

@@ -1,7 +1,8 @@
 import { group, type InputOf } from '#kernel/contract/operation.ts'
 import { accountEntries } from './account-contract.ts'
 import { marketEntries } from './market-contract.ts'
-import { orderEntries, recordEntries } from './order-contract.ts'
+import { orderEntries } from './order-contract.ts'
+import { recordEntries } from './record-contract.ts'
 
 export const contract = group('predmkt', {
   ...marketEntries,
