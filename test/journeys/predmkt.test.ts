@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import { createFundedPerson, type Person, type TaskBody } from './users.ts'
+import { base, polygon, type World, worldOf } from './world.ts'
+
+type Ended = Omit<TaskBody, 'result'> & { result: Record<string, string> & Record<string, unknown>; detail?: unknown }
+type Market = {
+  condition_id: string
+  question: string
+  protocol: string
+  neg_risk: boolean
+  outcomes: { outcome_id: string; outcome: string; price: string }[]
+}
+type Quote = {
+  quote_id: string
+  shares: string
+  total_usd: string
+  fee_usd: string
+  worst_price: string
+  complete: boolean
+}
+type Position = { outcome_id: string; size: string; unsettled_buy: string; cost_usd: string; redeemable: boolean }
+type Order = { id: string; status: string; size_matched: string; price: string }
+type Status = {
+  setup_complete: boolean
+  safe_address: string
+  spendable_cash_usd: string
+  steps: { key: string; done: boolean }[]
+  protocols: { v1: boolean; v2: boolean }
+}
+
+const micros = (usd: string): bigint => {
+  const [whole = '0', fraction = ''] = usd.split('.')
+  return BigInt(whole + fraction.padEnd(6, '0'))
+}
+
+describe('a user trades prediction markets by HTTP alone, without a coin for gas', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  before(async () => {
+    gateway = await freshGateway(
+      { RATE_MONEY: '0', RATE_EXIT: '0' },
+      { ownWorld: 'the markets of this one are resolved' },
+    )
+    world = await worldOf(gateway.world)
+  })
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
+    const reply = await http<B>(`${gateway.world}/venues/polymarket${path}`, { method, ...(body && { body }) })
+    assert.equal(reply.status, 200, JSON.stringify(reply.body))
+    return reply.body
+  }
+  const run = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
+    const { status, body: task } = await person.call<Ended>(`POST ${route}?wait=true&timeout=60`, { body })
+    assert.equal(status, 200, JSON.stringify(task))
+    return (await person.ended(task.task_id)) as unknown as Ended
+  }
+  const executed = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
+    const task = await run(person, route, body)
+    assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))
+    return task
+  }
+  const statusOf = async (person: Person) =>
+    (await person.call<Status>('GET /predmkt/setup/status')).body
+  const cashOf = async (person: Person) => micros((await statusOf(person)).spendable_cash_usd)
+  const positionOf = async (person: Person, outcomeId: string) =>
+    (await person.call<{ positions: Position[] }>('GET /predmkt/positions')).body.positions.find(
+      ({ outcome_id }) => outcome_id === outcomeId,
+    )
+  const marketBy = async (person: Person, words: string): Promise<Market> => {
+    const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
+    const found = body.markets.find(({ question }) => question === words)
+    assert.ok(found, JSON.stringify(body.markets.map(({ question }) => question)))
+    return found
+  }
+  const setUp = async () => {
+    const person = await createFundedPerson(gateway.url)
+    const early = await person.call('POST /predmkt/setup', { body: {} })
+    assert.deepEqual([early.status, early.body.code], [409, 'disclaimer_required'])
+    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
+    await executed(person, '/predmkt/setup')
+    return person
+  }
+
+  const trade = async (slug: string, protocol: string, { negRisk }: { negRisk: boolean }) => {
+    const person = await setUp()
+    const status = await statusOf(person)
+    assert.deepEqual([status.setup_complete, status.protocols], [true, { v1: true, v2: true }])
+    assert.equal(await world.balance(polygon, person.evm), 0n, 'the user has no coin for gas')
+
+    const funded = await executed(person, '/predmkt/fund-safe', { amount_usd: '60', source_chain_id: base })
+    const start = micros(funded.result.amount_usd!)
+    assert.equal(await cashOf(person), start)
+
+    await venue('POST', '/price', { market: slug, price: 0.4 })
+    const listed = await venue<{ markets?: unknown }>('GET', '/markets')
+    const market = await marketOfSlug(person, listed, slug)
+    assert.deepEqual([market.protocol, market.neg_risk], [protocol, negRisk])
+    const outcomeId = market.outcomes[0]!.outcome_id
+
+    const quote = (
+      await person.call<Quote>('POST /predmkt/quote', {
+        body: { outcome_id: outcomeId, side: 'BUY', amount_usd: '20' },
+      })
+    ).body
+    assert.equal(quote.complete, true, JSON.stringify(quote))
+    const bought = await executed(person, '/predmkt/order', {
+      outcome_id: outcomeId,
+      side: 'BUY',
+      order_type: 'FOK',
+      amount_usd: '20',
+      quote_id: quote.quote_id,
+    })
+    assert.equal(bought.result.settlement, 'confirmed')
+    assert.equal(bought.result.settled_shares, quote.shares)
+    assert.equal(bought.result.total_usd, quote.total_usd)
+    const afterBuy = await cashOf(person)
+    assert.equal(afterBuy, start - micros(quote.total_usd), 'every dollar of the purchase is accounted for')
+    assert.equal((await positionOf(person, outcomeId))?.size, quote.shares)
+
+    const resting = await executed(person, '/predmkt/order', {
+      outcome_id: outcomeId,
+      side: 'BUY',
+      price: '0.05',
+      size: '10',
+    })
+    assert.equal(resting.result.order_status, 'live')
+    assert.equal(await cashOf(person), afterBuy - micros('0.5'))
+    const open = (await person.call<{ orders: Order[] }>('GET /predmkt/orders/open')).body.orders
+    assert.deepEqual(
+      open.map(({ id, price }) => [id, price]),
+      [[resting.result.order_id, '0.05']],
+    )
+    const cancelled = await executed(person, '/predmkt/order/cancel', { order_id: open[0]!.id })
+    assert.deepEqual(cancelled.result, { canceled: [open[0]!.id], not_canceled: {} })
+    assert.equal(await cashOf(person), afterBuy)
+
+    const early = await person.call('POST /predmkt/redeem', { body: { condition_id: market.condition_id } })
+    assert.deepEqual([early.status, early.body.code], [409, 'not_resolved'])
+    await venue('POST', '/resolve', { market: slug, outcome: 'yes' })
+    await eventually(
+      async () => ((await positionOf(person, outcomeId))?.redeemable ? true : undefined),
+      'the market is resolved',
+    )
+    const redeemed = await executed(person, '/predmkt/redeem', { condition_id: market.condition_id })
+    assert.equal(redeemed.result.payout_usd, quote.shares)
+    assert.equal(await positionOf(person, outcomeId), undefined)
+    const end = await cashOf(person)
+    assert.equal(end, afterBuy + micros(quote.shares), 'a share of the outcome that won pays one dollar')
+
+    const usdc = world.manifest.contracts[polygon]!.usdc
+    const held = await world.balance(polygon, person.evm, usdc)
+    const withdrawn = await executed(person, '/predmkt/withdraw', { amount_usdc: String(Number(end) / 1e6) })
+    assert.equal(micros(withdrawn.result.amount_usd!), end)
+    assert.equal((await world.balance(polygon, person.evm, usdc)) - held, end)
+    assert.equal(await cashOf(person), 0n)
+
+    const { body: activity } = await person.call<{
+      trades: { settlement: string }[]
+      items: { type: string }[]
+      pnl: { realized_usd: string }
+    }>('GET /predmkt/activity')
+    assert.deepEqual(
+      activity.trades.map(({ settlement }) => settlement).filter((each) => each !== 'confirmed'),
+      [],
+    )
+    assert.deepEqual(activity.items.map(({ type }) => type).sort(), ['deposit', 'redeem', 'withdrawal'])
+    assert.equal(micros(activity.pnl.realized_usd), end - start)
+  }
+
+  /** The market of the venue's own list, found by its question over the interface. */
+  const marketOfSlug = async (person: Person, listed: object, slug: string): Promise<Market> => {
+    const rows = (Array.isArray(listed) ? listed : Object.values(listed)[0]) as { slug: string; question: string }[]
+    const row = rows.find((each) => each.slug === slug)
+    assert.ok(row, JSON.stringify(listed))
+    return marketBy(person, row.question)
+  }
+
+  test('on a negative-risk market of the first protocol', () =>
+    trade('ada-winter-wins-the-mayoral-race', 'v1', { negRisk: true }))
+
+  test('on a market of the second protocol', () =>
+    trade('recession-declared-next-year', 'v2', { negRisk: false }))
+})
