@@ -239,10 +239,11 @@ export const custodyPrediction = (config: Config): SigningPredictionVenue => ({
   builder: config.POLYMARKET_BUILDER_CODE ?? zeroWord,
   maxMicros: micros(config.POLICY_TX_USD_MAX),
   operations: {
-    approve: ['predmkt_setup'],
+    approve: ['predmkt_setup', 'predmkt_setup_v2'],
     withdraw: ['predmkt_withdraw'],
     redeem: ['predmkt_redeem'],
     fund: ['predmkt_fund'],
+    migrate: ['predmkt_setup_v2'],
   },
   hasSettableClock: config.ENVIRONMENT === 'local',
 })

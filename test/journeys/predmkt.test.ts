@@ -4,10 +4,13 @@ import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, polygon, type World, worldOf } from './world.ts'
 
-type Ended = Omit<TaskBody, 'result'> & { result: Record<string, string> & Record<string, unknown>; detail?: unknown }
+type Ended = Omit<TaskBody, 'result'> & {
+  result: Record<string, string> & Record<string, unknown>
+  detail?: unknown
+}
 type Market = {
   condition_id: string
-  question: string
+  slug: string
   protocol: string
   neg_risk: boolean
   outcomes: { outcome_id: string; outcome: string; price: string }[]
@@ -20,7 +23,13 @@ type Quote = {
   worst_price: string
   complete: boolean
 }
-type Position = { outcome_id: string; size: string; unsettled_buy: string; cost_usd: string; redeemable: boolean }
+type Position = {
+  outcome_id: string
+  size: string
+  unsettled_buy: string
+  cost_usd: string
+  redeemable: boolean
+}
 type Order = { id: string; status: string; size_matched: string; price: string }
 type Status = {
   setup_complete: boolean
@@ -48,7 +57,10 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
   after(() => gateway?.[Symbol.asyncDispose]())
 
   const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
-    const reply = await http<B>(`${gateway.world}/venues/polymarket${path}`, { method, ...(body && { body }) })
+    const reply = await http<B>(`${gateway.world}/venues/polymarket${path}`, {
+      method,
+      ...(body && { body }),
+    })
     assert.equal(reply.status, 200, JSON.stringify(reply.body))
     return reply.body
   }
@@ -62,17 +74,16 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))
     return task
   }
-  const statusOf = async (person: Person) =>
-    (await person.call<Status>('GET /predmkt/setup/status')).body
+  const statusOf = async (person: Person) => (await person.call<Status>('GET /predmkt/setup/status')).body
   const cashOf = async (person: Person) => micros((await statusOf(person)).spendable_cash_usd)
   const positionOf = async (person: Person, outcomeId: string) =>
     (await person.call<{ positions: Position[] }>('GET /predmkt/positions')).body.positions.find(
       ({ outcome_id }) => outcome_id === outcomeId,
     )
-  const marketBy = async (person: Person, words: string): Promise<Market> => {
+  const marketBy = async (person: Person, slug: string): Promise<Market> => {
     const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
-    const found = body.markets.find(({ question }) => question === words)
-    assert.ok(found, JSON.stringify(body.markets.map(({ question }) => question)))
+    const found = body.markets.find((market) => market.slug === slug)
+    assert.ok(found, JSON.stringify(body.markets.map((market) => market.slug)))
     return found
   }
   const setUp = async () => {
@@ -95,8 +106,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     assert.equal(await cashOf(person), start)
 
     await venue('POST', '/price', { market: slug, price: 0.4 })
-    const listed = await venue<{ markets?: unknown }>('GET', '/markets')
-    const market = await marketOfSlug(person, listed, slug)
+    const market = await marketBy(person, slug)
     assert.deepEqual([market.protocol, market.neg_risk], [protocol, negRisk])
     const outcomeId = market.outcomes[0]!.outcome_id
 
@@ -168,14 +178,6 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     )
     assert.deepEqual(activity.items.map(({ type }) => type).sort(), ['deposit', 'redeem', 'withdrawal'])
     assert.equal(micros(activity.pnl.realized_usd), end - start)
-  }
-
-  /** The market of the venue's own list, found by its question over the interface. */
-  const marketOfSlug = async (person: Person, listed: object, slug: string): Promise<Market> => {
-    const rows = (Array.isArray(listed) ? listed : Object.values(listed)[0]) as { slug: string; question: string }[]
-    const row = rows.find((each) => each.slug === slug)
-    assert.ok(row, JSON.stringify(listed))
-    return marketBy(person, row.question)
   }
 
   test('on a negative-risk market of the first protocol', () =>

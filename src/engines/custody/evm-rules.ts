@@ -154,6 +154,7 @@ const isOutcomeCall = (read: DecodedCall): read is OutcomeCall =>
   read.name === 'wrap_cash' ||
   read.name === 'unwrap_cash' ||
   read.name === 'approve_shares' ||
+  read.name === 'move_shares' ||
   read.name === 'redeem_shares'
 
 function assertCall(

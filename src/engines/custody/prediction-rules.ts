@@ -1,4 +1,9 @@
-import type { OutcomeOrderAction, PredictionAction, RelayedAction } from '#kernel/money/prediction-actions.ts'
+import type {
+  OutcomeOrderAction,
+  PredictionAction,
+  RelayedAction,
+  WalletCall,
+} from '#kernel/money/prediction-actions.ts'
 import type { EvmCrypto, PredictionIntent } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './assert-rule.ts'
 
@@ -30,6 +35,7 @@ export type SigningPredictionVenue = {
     withdraw: readonly string[]
     redeem: readonly string[]
     fund: readonly string[]
+    migrate: readonly string[]
   }
   /** Whether the operator can set the venue's clock, so that its times cannot be compared. */
   hasSettableClock?: boolean
@@ -96,8 +102,77 @@ function assertOrder(order: OutcomeOrderAction, check: Check): void {
   assertRule(order.makerUnits <= venue.maxMicros, 'cap', 'the order spends more than the cap per signature')
 }
 
+type WalletCheck = Check & { wallet: string }
+
+/** Checks one call of a wallet, and returns the cash that it sends to the owner. */
+function assertWalletCall(call: WalletCall, check: WalletCheck): bigint {
+  const { intent, own, venue, wallet, readCall } = check
+  assertRule(call.value === 0n, 'value', 'the call carries native value')
+  const read = readCall(call)
+  assertRule(read !== undefined, 'selector', 'custody cannot decode the call')
+  const does = (kind: keyof SigningPredictionVenue['operations']) =>
+    venue.operations[kind].includes(intent.operation)
+  const isDepositWallet = (address: string) =>
+    venue.walletsOf(own).some((each) => each.kind === 'deposit_wallet' && isSameAddress(each.wallet, address))
+  switch (read.name) {
+    case 'approve': {
+      const isRamp = (does('fund') || does('migrate')) && isListed(venue.ramps, read.spender)
+      const isCash = does('approve') && isSameAddress(read.token, venue.cashToken)
+      assertRule(
+        isRamp || (isCash && isListed(venue.spenders, read.spender)),
+        'approval',
+        'the approval is none that the venue needs',
+      )
+      return 0n
+    }
+    case 'approve_shares':
+      assertRule(
+        does('approve') && isListed(venue.shareTokens, read.token) && isListed(venue.spenders, read.operator),
+        'approval',
+        'the approval is none that the venue needs',
+      )
+      return 0n
+    case 'transfer': {
+      const isOwn = does('withdraw') && isSameAddress(read.to, own)
+      assertRule(
+        isSameAddress(read.token, venue.cashToken) &&
+          (isOwn || (does('migrate') && isDepositWallet(read.to))),
+        'recipient',
+        "the cash would not go to the user's own wallet",
+      )
+      return isOwn ? read.amountUnits : 0n
+    }
+    case 'move_shares':
+      assertRule(
+        does('migrate') &&
+          isListed(venue.shareTokens, read.token) &&
+          isSameAddress(read.from, wallet) &&
+          isDepositWallet(read.to),
+        'recipient',
+        "the shares would not go to the user's own wallet",
+      )
+      return 0n
+    case 'redeem_shares':
+      assertRule(
+        does('redeem') && isListed(venue.redeemers, read.contract),
+        'contract',
+        'the contract does not redeem shares',
+      )
+      return 0n
+    case 'wrap_cash':
+      assertRule(
+        (does('fund') || does('migrate')) && isListed(venue.ramps, read.ramp) && isDepositWallet(read.to),
+        'receiver',
+        "the cash would not go to the user's own wallet",
+      )
+      return 0n
+    default:
+      assertRule(false, 'selector', 'the wallet does not make such calls')
+  }
+}
+
 function assertBatch(action: RelayedAction, check: Check): void {
-  const { intent, own, venue, now, readCall } = check
+  const { own, venue, now } = check
   const wallet = action.type === 'wallet_batch' ? action.wallet : action.safe
   const kind = action.type === 'wallet_batch' ? 'deposit_wallet' : 'safe'
   const isOwn = venue.walletsOf(own).some((each) => each.kind === kind && isSameAddress(each.wallet, wallet))
@@ -116,63 +191,12 @@ function assertBatch(action: RelayedAction, check: Check): void {
       'the deadline is not within the next hour',
     )
   }
-  const { approve, withdraw, redeem, fund } = venue.operations
-  let sentUnits = 0n
-  for (const call of action.calls) {
-    assertRule(call.value === 0n, 'value', 'the call carries native value')
-    const read = readCall(call)
-    assertRule(read !== undefined, 'selector', 'custody cannot decode the call')
-    switch (read.name) {
-      case 'approve': {
-        const isRamp = fund.includes(intent.operation) && isListed(venue.ramps, read.spender)
-        const isCash = approve.includes(intent.operation) && isSameAddress(read.token, venue.cashToken)
-        assertRule(
-          isRamp || (isCash && isListed(venue.spenders, read.spender)),
-          'approval',
-          'the approval is none that the venue needs',
-        )
-        break
-      }
-      case 'approve_shares':
-        assertRule(
-          approve.includes(intent.operation) &&
-            isListed(venue.shareTokens, read.token) &&
-            isListed(venue.spenders, read.operator),
-          'approval',
-          'the approval is none that the venue needs',
-        )
-        break
-      case 'transfer':
-        assertRule(
-          withdraw.includes(intent.operation) &&
-            isSameAddress(read.token, venue.cashToken) &&
-            isSameAddress(read.to, own),
-          'recipient',
-          "the cash would not go to the user's own wallet",
-        )
-        sentUnits += read.amountUnits
-        break
-      case 'redeem_shares':
-        assertRule(
-          redeem.includes(intent.operation) && isListed(venue.redeemers, read.contract),
-          'contract',
-          'the contract does not redeem shares',
-        )
-        break
-      case 'wrap_cash':
-        assertRule(
-          fund.includes(intent.operation) &&
-            isListed(venue.ramps, read.ramp) &&
-            isSameAddress(read.to, wallet),
-          'receiver',
-          'the cash would not go to the wallet itself',
-        )
-        break
-      default:
-        assertRule(false, 'selector', 'the wallet does not make such calls')
-    }
-  }
-  assertRule(sentUnits <= venue.maxMicros, 'cap', 'the calls send more than the cap per signature')
+  const sent = action.calls.map((call) => assertWalletCall(call, { ...check, wallet }))
+  assertRule(
+    sent.reduce((sum, units) => sum + units, 0n) <= venue.maxMicros,
+    'cap',
+    'the calls send more than the cap per signature',
+  )
 }
 
 /** Checks an intent, and returns the action to sign; an action that needs no signature is refused. */

@@ -194,6 +194,20 @@ export const accountEntries = {
     result: SetupStatus,
     faults: [...taskFaults, 'disclaimer_required', 'venue_restricted'],
   }),
+  setupV2: task('POST /predmkt/setup/v2', {
+    repeatable: true,
+    summary: 'Complete the set-up for protocol v2, and move what a Safe of yours holds to the deposit wallet',
+    description:
+      'Use it where `v2_complete` is false, or where an earlier wallet of the kind Safe still holds cash or shares: it gives the missing approvals, and moves everything to the deposit wallet without gas. With nothing to move it completes at once. Next: `predmkt_setup_status`; then `predmkt_order`.',
+    access: 'trade',
+    rate: 'money',
+    waitSeconds,
+    body: T.Object({}, { $id: 'PredictionSetupV2Request', examples: [{}] }),
+    bodyOptional: true,
+    output: TaskResponse,
+    result: SetupStatus,
+    faults: [...taskFaults, 'disclaimer_required', 'venue_restricted'],
+  }),
   fund: task('POST /predmkt/fund-safe', {
     summary:
       'Move money from your wallets to the funded wallet at the venue, from any chain and token, gasless',

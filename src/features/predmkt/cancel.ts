@@ -11,7 +11,7 @@ import type { PredmktDeps } from './deps.ts'
 import { laterTexts } from './order-steps.ts'
 import { createRateBudget } from './rate-budget.ts'
 import { scheduleSync } from './store/account-store.ts'
-import { cancelExits } from './store/exit-store.ts'
+import { cancelExits, endExitsOfOrders } from './store/exit-store.ts'
 import { changeOrder } from './store/order-store.ts'
 
 /** A cancel names orders, so that it can be sent again after a lost reply without cancelling anything else. */
@@ -134,6 +134,7 @@ function conclude(deps: PredmktDeps, task: CancelTask, { canceled, notCanceled, 
   const missing = () => (asked ?? []).filter((id) => !canceledExits.includes(id))
   const writes = async (tx: Tx): Promise<void> => {
     for (const orderId of canceled) await changeOrder(tx, { orderId, status: 'cancelled', now })
+    await endExitsOfOrders(tx, canceled, now)
     if (asked === null || asked.length > 0)
       canceledExits.push(
         ...(await cancelExits(tx, owner, {

@@ -2,9 +2,11 @@ import { type ActScope, toActScope } from '#kernel/contract/caller.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
 import { query } from '#store/query.ts'
 import { createAccessCheck } from './account-checks.ts'
+import { createAccountSync } from './account-sync.ts'
 import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { createExitKind } from './exit-task.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund } from './fund-admission.ts'
 import { createMarketViews } from './market-views.ts'
@@ -14,6 +16,7 @@ import { admitOrder } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
 import { createActivity, createPositions } from './positions.ts'
 import { createRedeem } from './redeem.ts'
+import { deletions } from './retention.ts'
 import { createSetup } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
 import { createWithdraw } from './withdraw.ts'
@@ -39,7 +42,8 @@ export function createPredmkt(deps: PredmktDeps) {
     meta: (_input, { userId }) => meta(userId),
     acknowledgeDisclaimer: (_input, { userId }, request) => acknowledge(deps, userId, toActScope(request)),
     setupStatus: (_input, { userId }) => status(userId),
-    setup: createSetup({ ...deps, status }),
+    setup: createSetup({ ...deps, status }, 'predmkt_setup'),
+    setupV2: createSetup({ ...deps, status }, 'predmkt_setup_v2'),
     fund: taskOf({ admit: admitFund(deps), steps: fundSteps(deps), looksUp: true }),
     withdraw: createWithdraw(deps),
     redeem: createRedeem(deps),
@@ -49,7 +53,9 @@ export function createPredmkt(deps: PredmktDeps) {
     positions: (_input, { userId }) => positions(userId),
     activity: ({ limit = 200 }, { userId }) => activity(userId, limit),
   })
-  return { operations }
+  const exitTasks = createExitKind(deps)
+  const sync = createAccountSync({ ...deps, exitTasks })
+  return { operations, kinds: [exitTasks], starters: [sync.start], deletions }
 }
 
 async function acknowledge({ clock, limits }: PredmktDeps, userId: string, { tx }: ActScope) {

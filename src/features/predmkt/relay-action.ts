@@ -27,6 +27,8 @@ export type RelayTaskData = {
   note?: string | null
 }
 export type RelayPlan<Data = RelayTaskData> = {
+  /** The wallet that makes the calls, if it is not that of the task. */
+  wallet?: VenueWallet
   /** The calls of the wallet; null creates the wallet. */
   calls: WalletCall[] | null
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
@@ -69,7 +71,7 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
   async sign(task, plan, { now, steps }) {
     const { venue } = deps
     const relayer = relayerOf(deps)
-    const { wallet } = task.data
+    const wallet = plan.wallet ?? task.data.wallet
     const action = await actionOf(deps, wallet, plan)
     const owner = { userId: task.userId, venue: venue.name }
     return ofData<Data, Names>(

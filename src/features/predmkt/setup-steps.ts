@@ -4,26 +4,29 @@ import type { ChainReader, SetupStep } from '#kernel/money/prediction-setup.ts'
 import type { VenueCredentials } from '#kernel/money/prediction-venue.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
-import type { StepContext, StepResultOf, Steps, TaskView } from '#kernel/task/task.ts'
+import type { StepContext, Steps } from '#kernel/task/task.ts'
 import type { SetupStatusView } from './account-contract.ts'
 import type { PredmktDeps } from './deps.ts'
-import { type RelayPlan, type RelayTaskData, relayDriver } from './relay-action.ts'
+import { type RelayPlan, relayDriver } from './relay-action.ts'
+import { migrationEffect } from './safe-migration.ts'
+import type { SetupResult, SetupStepName, SetupTask, SetupTaskData } from './setup-task.ts'
 import { bodyOfEffect, latestEffect, signEffect } from './signed-effect.ts'
 import { setReady } from './store/account-store.ts'
 
 /** The set-up reads what the venue and the chain lack, does that, and reads again until nothing is missing. */
 
-export type SetupTaskData = RelayTaskData & {
-  /** The steps that the action in flight completes. */
-  doing?: string[]
-}
-export type SetupStepName = 'check' | 'sign_in' | 'open_key' | 'sign' | 'confirm'
-type SetupTask = TaskView<SetupTaskData>
-type Result = StepResultOf<Partial<SetupTaskData>, SetupStepName>
+type Result = SetupResult
 export type SetupDeps = PredmktDeps & { status: (userId: string) => Promise<SetupStatusView> }
 
-const operation = 'predmkt_setup'
-const facts = { operation, tokens: [], recipients: [], usdMicros: 0n, exit: false }
+const factsOf = (operation: string) => ({
+  operation,
+  tokens: [],
+  recipients: [],
+  usdMicros: 0n,
+  exit: false,
+})
+/** The operation that also moves what lies in a wallet of an earlier kind. */
+const migrationKind = 'predmkt_setup_v2'
 /** The venue takes the signature of a sign-in only while it is young. */
 const signInMaxMs = 60_000
 const pollBackoff = { firstMs: 500, maxMs: 8_000 }
@@ -56,12 +59,15 @@ export const readyProtocols = (steps: readonly SetupStep[], protocols: readonly 
 
 export function setupSteps(deps: SetupDeps): Steps<SetupTaskData, SetupStepName> {
   const relayed = relayEffect(deps)
+  const migration = migrationEffect(deps)
   return {
     check: (task, context) => checkSetup(deps, task, context),
     sign_in: (task, context) => signIn(deps, task, context),
     open_key: (task, context) => openKey(deps, task, context),
     sign: relayed.sign,
     confirm: relayed.confirm,
+    move: migration.sign,
+    moved: migration.confirm,
   }
 }
 
@@ -80,6 +86,7 @@ async function checkSetup(
     text: missing?.label ?? 'Set up',
   }
   if (missing) return { next: missing.act.type === 'sign_in' ? 'sign_in' : 'sign', data: { progress } }
+  if (task.kind === migrationKind && data.is_moved !== true) return { next: 'move', data: { progress } }
   const result = { ...(await status(userId)), setup_complete: true }
   return {
     end: 'completed',
@@ -102,7 +109,7 @@ function signIn(deps: SetupDeps, task: SetupTask, { now }: StepContext): Promise
       externalId: `${task.id}:${task.effects.length}`,
       account: wallet.owner,
       action,
-      facts,
+      facts: factsOf(task.kind),
       bodyOf: (signature) =>
         JSON.stringify({ action: { ...action, nonce: String(action.nonce) }, signature }),
     },
@@ -156,10 +163,11 @@ const relayEffect = (deps: SetupDeps) =>
       const missing = steps.filter(({ isDone }) => !isDone)
       const first = missing[0]
       if (!first || first.act.type === 'sign_in') return { next: 'check' }
-      if (first.act.type === 'create_wallet') return doing({ calls: null, facts }, [first])
+      if (first.act.type === 'create_wallet')
+        return doing({ calls: null, facts: factsOf(task.kind) }, [first])
       const batch = missing.filter(({ act }) => act.type === 'wallet_calls')
       const calls: WalletCall[] = batch.flatMap(({ act }) => (act.type === 'wallet_calls' ? act.calls : []))
-      return doing({ calls, facts }, batch)
+      return doing({ calls, facts: factsOf(task.kind) }, batch)
     },
     settle: () => ({ next: 'check', state: 'held', data: { polls: 0, progress: null } }),
   })

@@ -6,20 +6,15 @@ import type { RetryRule } from '#kernel/task/task.ts'
 import { assertAcknowledged } from './account-checks.ts'
 import type { PredmktInput } from './contract.ts'
 import { relayerOf } from './relay-action.ts'
-import {
-  chainReader,
-  type SetupDeps,
-  type SetupStepName,
-  type SetupTaskData,
-  setupSteps,
-} from './setup-steps.ts'
+import { chainReader, type SetupDeps, setupSteps } from './setup-steps.ts'
+import type { SetupStepName, SetupTaskData } from './setup-task.ts'
 import { accountOf, addAccount, walletOfRow } from './store/account-store.ts'
 
 /** A step of the set-up can wait for a quota of the venue that is renewed once a day. */
 const setupMs = 48 * 3_600_000
 const retry: RetryRule = { attemptsMax: 200, firstMs: 500, maxMs: 30_000 }
 
-export const createSetup = (deps: SetupDeps) =>
+export const createSetup = (deps: SetupDeps, operation: 'predmkt_setup' | 'predmkt_setup_v2') =>
   taskOf<PredmktInput<'setup'>, SetupTaskData, SetupStepName>({
     admit: createAdmission({
       policy: deps.policy,
@@ -31,7 +26,7 @@ export const createSetup = (deps: SetupDeps) =>
         if (isBlocked) throw new Fault('venue_restricted', 'The venue does not serve this region')
         const action = {
           userId,
-          operation: 'predmkt_setup',
+          operation,
           chainId: deps.chain.row.id,
           tokens: [],
           recipients: [],

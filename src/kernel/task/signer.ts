@@ -230,6 +230,8 @@ export type OutcomeCall =
   | { name: 'wrap_cash' | 'unwrap_cash'; ramp: string; token: string; to: string; amountUnits: bigint }
   /** Lets a contract move the outcome shares of the caller. */
   | { name: 'approve_shares'; token: string; operator: string; isApproved: boolean }
+  /** Moves shares of any outcomes from the caller to another wallet. */
+  | { name: 'move_shares'; token: string; from: string; to: string }
   /** Turns shares of a resolved market into cash of the caller. */
   | { name: 'redeem_shares'; contract: string }
 

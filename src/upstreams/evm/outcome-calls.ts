@@ -8,6 +8,7 @@ const abi = parseAbi([
   'function wrap(address asset, address to, uint256 amount)',
   'function unwrap(address asset, address to, uint256 amount)',
   'function setApprovalForAll(address operator, bool approved)',
+  'function safeBatchTransferFrom(address from, address to, uint256[] ids, uint256[] amounts, bytes data)',
   'function redeemPositions(address collateralToken, bytes32 parentCollectionId, bytes32 conditionId, uint256[] indexSets)',
   'function redeem(bytes31 conditionId, uint256 outcome, uint256 amount)',
 ])
@@ -23,6 +24,10 @@ export function readOutcomeCall({ to, data, value }: EvmCall): OutcomeCall | und
       const [token, receiver, amountUnits] = decoded.args
       const name = decoded.functionName === 'wrap' ? 'wrap_cash' : 'unwrap_cash'
       return { name, ramp: to, token, to: receiver, amountUnits }
+    }
+    case 'safeBatchTransferFrom': {
+      const [from, receiver, , , note] = decoded.args
+      return note === '0x' ? { name: 'move_shares', token: to, from, to: receiver } : undefined
     }
     case 'setApprovalForAll':
       return { name: 'approve_shares', token: to, operator: decoded.args[0], isApproved: decoded.args[1] }

@@ -54,22 +54,48 @@ export const openExits = (db: Queryable, { userId, venue }: AccountKey): Promise
   )
 
 type ExitChange = Pick<PredictionExitRow, 'id' | 'state'> &
-  Partial<Pick<PredictionExitRow, 'order_id' | 'exit_task_id' | 'error' | 'trigger_price'>> & { now: Date }
+  Partial<Pick<PredictionExitRow, 'order_id' | 'exit_task_id' | 'error' | 'trigger_price'>> & {
+    from: PredictionExitRow['state']
+    now: Date
+  }
 
-/** Changes an exit that has not ended; returns false if it has. */
+/** Moves an exit on from one state; returns false if it has left that state meanwhile. */
 export async function changeExit(
   db: Queryable,
-  { id, state, order_id, exit_task_id, error, trigger_price, now }: ExitChange,
+  { id, from, state, order_id, exit_task_id, error, trigger_price, now }: ExitChange,
 ): Promise<boolean> {
   const rows = await query(
     db,
     `update prediction_exit set state = $2, order_id = coalesce($3, order_id),
        exit_task_id = coalesce($4, exit_task_id), error = $5, trigger_price = coalesce($6, trigger_price),
        updated_at = $7
-     where id = $1 and state in ('waiting', 'resting', 'watched', 'executing') returning id`,
-    [id, state, order_id ?? null, exit_task_id ?? null, error ?? null, trigger_price ?? null, now],
+     where id = $1 and state = $8 returning id`,
+    [id, state, order_id ?? null, exit_task_id ?? null, error ?? null, trigger_price ?? null, now, from],
   )
   return rows.length > 0
+}
+
+/** Ends the other exits of a purchase, once one of them has sold its shares. */
+export async function endPair(
+  db: Queryable,
+  { id, entry_task_id: entryTaskId }: Pick<PredictionExitRow, 'id' | 'entry_task_id'>,
+  now: Date,
+): Promise<void> {
+  await query(
+    db,
+    `update prediction_exit set state = 'cancelled', updated_at = $3
+     where entry_task_id = $1 and id <> $2 and state in ('waiting', 'watched', 'resting')`,
+    [entryTaskId, id, now],
+  )
+}
+
+/** Ends exits whose resting order was cancelled on purpose, so that they are not placed again. */
+export async function endExitsOfOrders(db: Queryable, orderIds: readonly string[], now: Date): Promise<void> {
+  await query(
+    db,
+    `update prediction_exit set state = 'cancelled', updated_at = $2 where order_id = any($1) and state = 'resting'`,
+    [orderIds, now],
+  )
 }
 
 /** Ends the exits of a user that wait or are watched, of some orders, a market, an outcome, or all. */

@@ -92,7 +92,7 @@ export async function changeOrder(
     db,
     `update prediction_order set status = $2, matched = coalesce($3::numeric, matched),
        rests = coalesce($4, rests), ended_at = case when $5 then $6::timestamptz end
-     where order_id = $1 and (ended_at is null or $4 is not null)
+     where order_id = $1 and ended_at is null
        and (status <> $2 or matched <> coalesce($3::numeric, matched) or rests <> coalesce($4, rests))
      returning order_id`,
     [

@@ -1,0 +1,224 @@
+import { Fault } from '#kernel/contract/fault.ts'
+import { mulDiv } from '#kernel/money/money.ts'
+import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
+import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { Admission, TaskKind } from '#kernel/task/task.ts'
+import { builder, fetchOne, type Queryable } from '#store/query.ts'
+import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import type { PredmktDeps } from './deps.ts'
+import type { ExitTaskData } from './exit-task.ts'
+import { orderMs } from './order-admission.ts'
+import type { StoredTerms } from './order-task.ts'
+import { changeExit, endPair, openExits } from './store/exit-store.ts'
+import { fillsOfOrder } from './store/fill-store.ts'
+import { isEndStatus, orderRow } from './store/order-store.ts'
+
+/**
+ * Take-profit and stop-loss. A take-profit rests in the book for settled shares; a stop-loss, and a take-profit below
+ * the market's smallest order, are watched by the bid of the book. The first that sells ends the other.
+ */
+
+export type ExitDeps = PredmktDeps & { exitTasks: TaskKind }
+type Watched = { userId: string; venue: string; wallet: VenueWallet; now: Date }
+
+const dollar = 1_000_000n
+/** Percentages have four decimals: one percent is ten thousand. */
+const wholePercentage = 1_000_000n
+
+export async function advanceExits(deps: ExitDeps, watched: Watched): Promise<number> {
+  const exits = await openExits(deps.db, watched)
+  for (const exit of exits)
+    await advanceExit(deps, { ...watched, exit, exits }).catch((error: unknown) => {
+      if (!(error instanceof Fault)) throw error
+      deps.log.debug({ error, exit: exit.id }, 'exit not advanced; the next round tries again')
+    })
+  return exits.length
+}
+
+type Advancing = Watched & { exit: PredictionExitRow; exits: readonly PredictionExitRow[] }
+
+function advanceExit(deps: ExitDeps, advancing: Advancing): Promise<void> {
+  switch (advancing.exit.state) {
+    case 'waiting':
+      return activate(deps, advancing)
+    case 'resting':
+      return followResting(deps, advancing)
+    case 'watched':
+      return watchBid(deps, advancing)
+    default:
+      return followTask(deps, advancing)
+  }
+}
+
+type Entry = { row: PredictionOrderRow; settledUnits: bigint; averageMicros: bigint; isSettled: boolean }
+
+async function entryOf(db: Queryable, orderId: string): Promise<Entry | undefined> {
+  const [row, fills] = await Promise.all([orderRow(db, orderId), fillsOfOrder(db, orderId)])
+  if (!row) return undefined
+  const confirmed = fills.filter(({ settlement }) => settlement === 'confirmed')
+  const settledUnits = confirmed.reduce((sum, { size }) => sum + BigInt(size), 0n)
+  const cost = confirmed.reduce((sum, { cash, fee }) => sum + BigInt(cash) + BigInt(fee), 0n)
+  return {
+    row,
+    settledUnits,
+    averageMicros: settledUnits === 0n ? 0n : mulDiv(cost, dollar, settledUnits),
+    isSettled: fills.every(({ settlement }) => settlement === 'confirmed' || settlement === 'failed'),
+  }
+}
+
+/** Arms an exit once its purchase has ended and every share of it is settled. */
+async function activate(deps: ExitDeps, { exit, wallet, now, userId }: Advancing): Promise<void> {
+  const { db, venue, transact } = deps
+  const entry = await entryOf(db, exit.entry_order_id)
+  if (!entry || !isEndStatus(entry.row.status) || !entry.isSettled) return
+  const from = 'waiting' as const
+  if (entry.settledUnits === 0n)
+    return void (await changeExit(db, { id: exit.id, from, state: 'cancelled', now }))
+  const market = await venue.market({ outcomeId: exit.outcome_id })
+  if (!market) return
+  if (market.isClosed || market.payoutMicros !== null)
+    return void (await changeExit(db, {
+      id: exit.id,
+      from,
+      state: 'cancelled',
+      now,
+      error: 'The market is closed',
+    }))
+  const trigger = exit.trigger_price ?? triggerOf(exit, entry.averageMicros, market)
+  const isWatched = exit.leg === 'sl' || entry.settledUnits < market.minSizeUnits
+  if (isWatched)
+    return void (await changeExit(db, { id: exit.id, from, state: 'watched', trigger_price: trigger, now }))
+  const terms = sale(exit.outcome_id, {
+    timeInForce: 'gtc',
+    priceMicros: trigger,
+    sizeUnits: entry.settledUnits,
+  })
+  await transact(async (tx) => {
+    const taskId = await start(deps, tx, { userId, leg: 'tp', wallet, terms, replaces: null })
+    await endIfGone(
+      await changeExit(tx, {
+        id: exit.id,
+        from,
+        state: 'executing',
+        trigger_price: trigger,
+        exit_task_id: taskId,
+        now,
+      }),
+    )
+  })
+}
+
+const triggerOf = (
+  exit: PredictionExitRow,
+  averageMicros: bigint,
+  { tickMicros }: PredictionMarket,
+): bigint => {
+  const wanted = mulDiv(
+    averageMicros,
+    wholePercentage + BigInt(exit.trigger_percentage ?? 0),
+    wholePercentage,
+    'up',
+  )
+  const onTick = ((wanted + tickMicros - 1n) / tickMicros) * tickMicros
+  return onTick > dollar - tickMicros ? dollar - tickMicros : onTick
+}
+
+type Sale = { timeInForce: 'gtc' | 'fak'; priceMicros: bigint | null; sizeUnits: bigint }
+const sale = (outcomeId: string, { timeInForce, priceMicros, sizeUnits }: Sale): StoredTerms => ({
+  outcomeId,
+  side: 'sell',
+  timeInForce,
+  postOnly: false,
+  expiresAt: null,
+  priceMicros: priceMicros === null ? null : String(priceMicros),
+  sizeUnits: String(sizeUnits),
+  allInUnits: null,
+  maxFeeUnits: null,
+})
+
+type Started = Pick<ExitTaskData, 'wallet' | 'terms' | 'replaces'> & { userId: string; leg: 'tp' | 'sl' }
+
+async function start(
+  { enqueue, exitTasks }: ExitDeps,
+  tx: Parameters<PredmktDeps['enqueue']>[0],
+  { userId, leg, wallet, terms, replaces = null }: Started,
+): Promise<string> {
+  const data: ExitTaskData = { wallet, terms, leg, cost_units: '0', replaces }
+  const admission: Admission = { data, first: 'release', deadlineMs: orderMs }
+  return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })
+}
+
+/** The transaction is rolled back if another instance has moved the exit meanwhile. */
+async function endIfGone(isMoved: boolean): Promise<void> {
+  if (!isMoved) throw new Fault('conflict', 'The exit has changed meanwhile')
+}
+
+async function followResting({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> {
+  const row = exit.order_id === null ? undefined : await orderRow(db, exit.order_id)
+  if (!row || row.ended_at === null) return
+  if (row.status === 'matched') {
+    await changeExit(db, { id: exit.id, from: 'resting', state: 'filled', now })
+    return endPair(db, exit, now)
+  }
+  // The venue has wiped the order, so it is placed anew; a cancel of the user has ended the exit itself.
+  const state = row.status === 'resolved' ? 'cancelled' : 'waiting'
+  await changeExit(db, { id: exit.id, from: 'resting', state, now })
+}
+
+async function watchBid(deps: ExitDeps, { exit, exits, wallet, userId, now }: Advancing): Promise<void> {
+  const trigger = exit.trigger_price
+  if (trigger === null) return
+  const { bids } = await deps.venue.book(exit.outcome_id)
+  const bid = bids[0]?.priceMicros
+  const isReached = bid !== undefined && (exit.leg === 'tp' ? bid >= trigger : bid <= trigger)
+  if (!isReached) return
+  const entry = await entryOf(deps.db, exit.entry_order_id)
+  if (!entry) return
+  const pair = exits.find((each) => each.entry_task_id === exit.entry_task_id && each.id !== exit.id)
+  const resting = pair?.state === 'resting' ? pair : undefined
+  const sold = resting?.order_id ? BigInt((await orderRow(deps.db, resting.order_id))?.matched ?? 0) : 0n
+  const sizeUnits = entry.settledUnits - sold
+  if (sizeUnits <= 0n) return
+  const priceMicros = exit.leg === 'tp' ? trigger : null
+  const terms = sale(exit.outcome_id, { timeInForce: 'fak', priceMicros, sizeUnits })
+  await deps.transact(async (tx) => {
+    const taskId = await start(deps, tx, {
+      userId,
+      leg: exit.leg,
+      wallet,
+      terms,
+      replaces: resting?.order_id ?? null,
+    })
+    await endIfGone(
+      await changeExit(tx, { id: exit.id, from: 'watched', state: 'executing', exit_task_id: taskId, now }),
+    )
+  })
+}
+
+async function followTask({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> {
+  if (exit.exit_task_id === null) return
+  const task = await fetchOne(
+    db,
+    builder.selectFrom('task').select(['status', 'result', 'error']).where('id', '=', exit.exit_task_id),
+  )
+  const from = 'executing' as const
+  if (!task)
+    return void (await changeExit(db, { id: exit.id, from, state: 'failed', error: 'Its task is gone', now }))
+  if (task.status === 'pending' || task.status === 'running') return
+  const result = (task.result ?? {}) as { order_id?: string; order_status?: string }
+  if (task.status === 'completed' && result.order_status === 'live')
+    return void (await changeExit(db, {
+      id: exit.id,
+      from,
+      state: 'resting',
+      order_id: result.order_id ?? null,
+      now,
+    }))
+  if (task.status === 'completed') {
+    await changeExit(db, { id: exit.id, from, state: 'filled', order_id: result.order_id ?? null, now })
+    return endPair(db, exit, now)
+  }
+  // Nothing was sold, so the exit is armed again.
+  const error = String((task.error as { message?: string } | null)?.message ?? 'The sale failed')
+  await changeExit(db, { id: exit.id, from, state: exit.leg === 'sl' ? 'watched' : 'waiting', error, now })
+}
