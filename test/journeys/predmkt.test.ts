@@ -67,7 +67,10 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
   const run = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
     const { status, body: task } = await person.call<Ended>(`POST ${route}?wait=true&timeout=60`, { body })
     assert.equal(status, 200, JSON.stringify(task))
-    return (await person.ended(task.task_id)) as unknown as Ended
+    const last = async () => JSON.stringify((await person.call(`GET /v1/tasks/${task.task_id}`)).body)
+    return (await person.ended(task.task_id).catch(async (error: Error) => {
+      throw new Error(`${error.message}: ${await last()}`, { cause: error })
+    })) as unknown as Ended
   }
   const executed = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
     const task = await run(person, route, body)

@@ -3,7 +3,8 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
-import { createEffect } from '#kernel/task/effect-steps.ts'
+import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type {
   EndResult,
@@ -21,6 +22,7 @@ import { tradingAccount } from './account-checks.ts'
 import { cashAccount, cashLedgerToken, cashOf, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { walletAccount } from './fund-admission.ts'
 import { type RelayTaskData, relayDriver } from './relay-action.ts'
 
 /** The relayer sends cash to the user's own account without gas; a sponsored batch of that account unwraps it. */
@@ -33,8 +35,10 @@ export type WithdrawTaskData = RelayTaskData & {
   /** The transaction that brought the cash to the user's own account. */
   sent_tx?: string | null
   balance_changes?: JsonObject[]
+  /** When the cash was first expected in the user's own account, in milliseconds. */
+  prepared_ms?: number
 }
-type StepName = 'sign' | 'confirm' | 'unwrap' | 'unwrapped'
+type StepName = 'sign' | 'confirm' | 'prepare' | 'unwrap' | 'unwrapped'
 type WithdrawTask = TaskView<WithdrawTaskData>
 type Result = StepResultOf<Partial<WithdrawTaskData>, StepName>
 
@@ -110,6 +114,7 @@ function withdrawSteps(deps: PredmktDeps): Steps<WithdrawTaskData, StepName> {
   return {
     sign: relayed.sign,
     confirm: relayed.confirm,
+    prepare: afterTransfer(deps, (task, context) => prepareUnwrap(deps, task, context)),
     unwrap: afterTransfer(deps, unwrapped.sign),
     unwrapped: afterTransfer(deps, unwrapped.confirm),
   }
@@ -144,9 +149,48 @@ const transferEffect = (deps: PredmktDeps) =>
           ...arrived(deps, task, { units: spent, txHash, token: moneyOf(deps).cashToken, now }),
           spent,
         }
-      return { next: 'unwrap', state: 'settling', spent, data: { sent_tx: txHash, polls: 0 } }
+      return { next: 'prepare', state: 'settling', spent, data: { sent_tx: txHash, polls: 0 } }
     },
   })
+
+const unwrapHold = (taskId: string): string => `${taskId}:unwrap`
+const pollBackoff = { firstMs: 300, maxMs: 5_000 }
+/** How long a node may lag behind the one that showed the arrival of the cash. */
+const lagMs = 60_000
+
+/** Reserves the cash in the user's own account, and the gas of its unwrapping, once a node shows the cash there. */
+async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: StepContext): Promise<Result> {
+  const { db, ledger, chain, batches } = deps
+  const { account, units: text, prepared_ms: sinceMs = now.getTime() } = task.data
+  const units = BigInt(text)
+  const { cashToken } = moneyOf(deps)
+  const ref = walletAccount(deps, task.userId, cashToken)
+  const readBalance = async () => {
+    const { version } = await ledger.balance(db, ref)
+    const { tokens } = await chain.balances(account, [cashToken])
+    return { totalUnits: tokens[0] ?? 0n, version }
+  }
+  const [seen, trial] = await Promise.all([
+    readBalance(),
+    unwrapCalls(deps, task.data, units).then((calls) => batches.simulate(chain.row.id, account, calls)),
+  ])
+  const polled = { ...pollAgain(task, 'prepare', pollBackoff), state: 'settling' as const }
+  if (seen.totalUnits < units || !trial.ok) {
+    if (now.getTime() - sinceMs < lagMs) return { ...polled, data: { ...polled.data, prepared_ms: sinceMs } }
+    return notExecuted({
+      code: 'conflict',
+      message: trial.ok ? 'The cash did not show in the wallet in time' : `The venue unwraps nothing now: ${trial.reason}`,
+    })
+  }
+  const gas = await batches.gasCharge({ chainId: chain.row.id, gas: trial.gas, fullExit: false })
+  const spend = { account: ref, amountUnits: units, token: cashLedgerToken(deps), seen: { ...seen, reread: readBalance }, gas }
+  return {
+    next: 'unwrap',
+    state: 'settling',
+    data: { polls: 0 },
+    writes: (tx) => deps.reserve(tx, task, { ...spend, holdKey: unwrapHold(task.id) }, now),
+  }
+}
 
 type Arrival = { units: bigint; txHash: string | null; token: string; now: Date }
 
@@ -211,7 +255,8 @@ const unwrapEffect = (deps: PredmktDeps) =>
     },
     settle(task, receipt, { now }) {
       const { token, units } = paid(deps, task.data, receipt)!
-      return arrived(deps, task, { units, token, txHash: receipt.txHash, now })
+      const posted = { move: 'post' as const, key: unwrapHold(task.id), amountUnits: BigInt(task.data.units) }
+      return { ...arrived(deps, task, { units, token, txHash: receipt.txHash, now }), moves: [posted] }
     },
   })
 
