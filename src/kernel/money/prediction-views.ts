@@ -65,6 +65,8 @@ export type OutcomeQuote = OutcomeRef & {
   isComplete: boolean
   /** Dollars for the shares without fee; rounded up for a buy and down for a sell. */
   cashUnits: bigint
+  /** The dollars that a market buy of this quote names, in the steps that the venue takes; 0 for a sale. */
+  orderCashUnits: bigint
   feeUnits: bigint
   /** What a buy costs, or a sell yields, with the fee. */
   allInUnits: bigint

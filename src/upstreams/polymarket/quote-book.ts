@@ -79,6 +79,7 @@ export function quoteBook(book: Book, fee: TakerFee | null, spend: Spend): Outco
     sizeUnits,
     isComplete,
     cashUnits,
+    orderCashUnits: side === 'buy' ? ((cashUnits + hundredth - 1n) / hundredth) * hundredth : 0n,
     feeUnits,
     allInUnits: side === 'buy' ? cashUnits + feeUnits : cashUnits - feeUnits,
     averagePriceMicros: sizeUnits === 0n ? 0n : (cashUnits * dollar) / sizeUnits,
