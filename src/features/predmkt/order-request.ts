@@ -200,13 +200,13 @@ export const cashFor = (priceMicros: bigint, sizeUnits: bigint, rounding: 'up' |
 /** The part of the wish that does not depend on the book. */
 export function wishOf(
   terms: OrderTerms,
-  market: { cashUnits: bigint; worstPriceMicros: bigint },
+  book: { orderCashUnits: bigint; worstPriceMicros: bigint },
 ): OrderWish {
   const { side, timeInForce, priceMicros, sizeUnits } = terms
   if (timeInForce === 'gtc' || timeInForce === 'gtd')
     return { type: 'limit', side, priceMicros: priceMicros!, sizeUnits: sizeUnits! }
-  const worstPriceMicros = priceMicros ?? market.worstPriceMicros
+  const worstPriceMicros = priceMicros ?? book.worstPriceMicros
   return side === 'buy'
-    ? { type: 'market', side, cashUnits: market.cashUnits, worstPriceMicros }
+    ? { type: 'market', side, cashUnits: book.orderCashUnits, worstPriceMicros }
     : { type: 'market', side, sizeUnits: sizeUnits!, worstPriceMicros }
 }

@@ -105,7 +105,7 @@ async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskDa
   return venue.prepareOrder({
     wallet,
     outcome: { venue: venue.name, marketId: market.marketId, outcomeId },
-    wish: wishOf(terms, quote ?? { cashUnits: 0n, worstPriceMicros: 0n }),
+    wish: wishOf(terms, quote ?? { orderCashUnits: 0n, worstPriceMicros: 0n }),
     timeInForce,
     postOnly,
     expiresAt,
