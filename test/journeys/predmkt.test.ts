@@ -188,4 +188,64 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
 
   test('on a market of the second protocol', () =>
     trade('recession-declared-next-year', 'v2', { negRisk: false }))
+
+  test('a take-profit rests for settled shares and sells them, and a stop-loss sells when the bid has fallen', async () => {
+    const [person, other] = await Promise.all([setUp(), setUp()])
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '60' })
+    await executed(other, '/predmkt/fund-safe', { amount_usd: '60' })
+    const slug = 'beta-is-the-largest-company'
+    await venue('POST', '/price', { market: slug, price: 0.4 })
+    const market = await marketBy(person, slug)
+    const outcomeId = market.outcomes[0]!.outcome_id
+    const buy = (exits: object) =>
+      executed(person, '/predmkt/order', {
+        outcome_id: outcomeId,
+        side: 'BUY',
+        order_type: 'FOK',
+        amount_usd: '10',
+        ...exits,
+      })
+    const open = async () =>
+      (await person.call<{ orders: (Order & { leg: string })[] }>('GET /predmkt/orders/open')).body.orders
+    const sold = async () => ((await positionOf(person, outcomeId)) === undefined ? true : undefined)
+
+    await buy({ take_profit_price: '0.45', stop_loss_price: '0.2' })
+    await eventually(
+      async () => (await open()).find(({ leg, status }) => leg === 'tp' && status === 'live'),
+      'the take-profit rests',
+    )
+    const during = await person.call('POST /predmkt/order', {
+      body: { outcome_id: outcomeId, side: 'SELL', order_type: 'FAK', amount_shares: '5' },
+    })
+    assert.deepEqual(
+      [during.status, during.body.code],
+      [409, 'no_position'],
+      'the take-profit has the shares',
+    )
+    await venue('POST', '/price', { market: slug, price: 0.5 })
+    await executed(other, '/predmkt/order', {
+      outcome_id: outcomeId,
+      side: 'BUY',
+      price: '0.45',
+      size: '20',
+    })
+    await eventually(sold, 'the take-profit has sold')
+    await eventually(async () => ((await open()).length === 0 ? true : undefined), 'the stop-loss has ended')
+
+    await venue('POST', '/price', { market: slug, price: 0.4 })
+    await buy({ take_profit_percentage: '50', stop_loss_price: '0.3' })
+    await eventually(
+      async () =>
+        (await open()).filter(({ status }) => status === 'live' || status === 'watched').length === 2
+          ? true
+          : undefined,
+      'both exits are armed',
+    )
+    await venue('POST', '/price', { market: slug, price: 0.25 })
+    await eventually(sold, 'the stop-loss has sold')
+    await eventually(
+      async () => ((await open()).length === 0 ? true : undefined),
+      'the take-profit has ended',
+    )
+  })
 })

@@ -2,12 +2,13 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Admission, TaskKind } from '#kernel/task/task.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { ExitTaskData } from './exit-task.ts'
-import { orderMs } from './order-admission.ts'
+import { orderFacts, orderMs } from './order-admission.ts'
 import type { StoredTerms } from './order-task.ts'
 import { changeExit, endPair, openExits } from './store/exit-store.ts'
 import { fillsOfOrder } from './store/fill-store.ts'
@@ -37,8 +38,17 @@ export async function advanceExits(deps: ExitDeps, watched: Watched): Promise<nu
 
 type Advancing = Watched & { exit: PredictionExitRow; exits: readonly PredictionExitRow[] }
 
-function advanceExit(deps: ExitDeps, advancing: Advancing): Promise<void> {
-  switch (advancing.exit.state) {
+/** Whether the other exit of the purchase sells now: it needs the shares, and has cancelled this one's order. */
+const isPairSelling = ({ exit, exits }: Advancing): boolean =>
+  exits.some(
+    ({ id, entry_task_id, state }) =>
+      id !== exit.id && entry_task_id === exit.entry_task_id && state === 'executing',
+  )
+
+async function advanceExit(deps: ExitDeps, advancing: Advancing): Promise<void> {
+  const { state } = advancing.exit
+  if (state !== 'executing' && isPairSelling(advancing)) return
+  switch (state) {
     case 'waiting':
       return activate(deps, advancing)
     case 'resting':
@@ -139,12 +149,15 @@ const sale = (outcomeId: string, { timeInForce, priceMicros, sizeUnits }: Sale):
 type Started = Pick<ExitTaskData, 'wallet' | 'terms' | 'replaces'> & { userId: string; leg: 'tp' | 'sl' }
 
 async function start(
-  { enqueue, exitTasks }: ExitDeps,
+  deps: ExitDeps,
   tx: Parameters<PredmktDeps['enqueue']>[0],
   { userId, leg, wallet, terms, replaces = null }: Started,
 ): Promise<string> {
+  const { enqueue, exitTasks, policy, chain } = deps
   const data: ExitTaskData = { wallet, terms, leg, cost_units: '0', replaces }
-  const admission: Admission = { data, first: 'release', deadlineMs: orderMs }
+  const action = { userId, ...orderFacts(deps, { side: 'sell' }, 0n), principal: 'gateway' as const }
+  const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
+  const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
   return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })
 }
 

@@ -158,7 +158,8 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
   const result = orderResult(deps, task, { ...ended, summary })
   const common = {
     data: { fills, progress: null },
-    ...(spentUnits > 0n && { spent: spentUnits }),
+    // An exit has no hold of its own: its shares are those of the purchase.
+    ...(spentUnits > 0n && task.data.leg === undefined && { spent: spentUnits }),
     complete: async () => ({ events: fillEvents(recorded.changes, task.id) }),
   }
   if (settledUnits === 0n && status !== 'live')

@@ -179,11 +179,19 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
     if (now.getTime() - sinceMs < lagMs) return { ...polled, data: { ...polled.data, prepared_ms: sinceMs } }
     return notExecuted({
       code: 'conflict',
-      message: trial.ok ? 'The cash did not show in the wallet in time' : `The venue unwraps nothing now: ${trial.reason}`,
+      message: trial.ok
+        ? 'The cash did not show in the wallet in time'
+        : `The venue unwraps nothing now: ${trial.reason}`,
     })
   }
   const gas = await batches.gasCharge({ chainId: chain.row.id, gas: trial.gas, fullExit: false })
-  const spend = { account: ref, amountUnits: units, token: cashLedgerToken(deps), seen: { ...seen, reread: readBalance }, gas }
+  const spend = {
+    account: ref,
+    amountUnits: units,
+    token: cashLedgerToken(deps),
+    seen: { ...seen, reread: readBalance },
+    gas,
+  }
   return {
     next: 'unwrap',
     state: 'settling',
