@@ -227,7 +227,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       outcome_id: outcomeId,
       side: 'BUY',
       price: '0.45',
-      size: '20',
+      size: '30',
     })
     await eventually(sold, 'the take-profit has sold')
     await eventually(async () => ((await open()).length === 0 ? true : undefined), 'the stop-loss has ended')
