@@ -282,6 +282,7 @@ export const defaultFiles: readonly string[] = [
   'test/journeys/http.test.ts',
   'test/journeys/metrics.test.ts',
   'test/journeys/orders.test.ts',
+  'test/journeys/predmkt.test.ts',
   'test/journeys/recharge.test.ts',
   'test/journeys/recipients.test.ts',
   'test/journeys/registration.test.ts',

@@ -267,16 +267,15 @@ export function assertIntent({ intent, own, chain: asked, now, readCall }: Inten
       assertPayment(read, { intent, till: chain.till })
       continue
     }
-    if (isOutcomeCall(read)) {
-      assertRule(call.value === 0n, 'value', 'the call carries native value')
-      assertRamp(read, call, { intent, own, chain })
-      continue
-    }
     if (read.name === 'send') {
       outflows.push(assertSend(read, { intent, own, chain }))
       continue
     }
     assertRule(call.value === 0n, 'value', 'the call carries native value')
+    if (isOutcomeCall(read)) {
+      assertRamp(read, call, { intent, own, chain })
+      continue
+    }
     const units = assertCall(read, call, { intent, own, chain })
     if (units && units.amountUnits > 0n) outflows.push(units)
   }

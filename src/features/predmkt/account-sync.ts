@@ -66,7 +66,7 @@ async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promi
   await setNext(deps, account, isOpen || exits > 0 ? later(clock.now(), againMs) : null)
 }
 
-/** A later wish for a comparison, which a task has stored meanwhile, stays. */
+/** A time that a task has stored meanwhile stays. */
 async function setNext(
   { db, venue }: ExitDeps,
   { user_id, sync_at }: PredictionAccountRow,

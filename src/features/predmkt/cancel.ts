@@ -79,7 +79,7 @@ async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepCont
   const { data, userId } = task
   const owner = { userId, venue: deps.venue.name }
   const hasNone = data.order_ids !== null && data.order_ids.length === 0
-  if (hasNone) return conclude(deps, task, { canceled: [], notCanceled: {}, now })
+  if (hasNone) return endCancel(deps, task, { canceled: [], notCanceled: {}, now })
   const budget = createRateBudget(deps)
   const blocked = await budget.blockedUntil(data.owner, { isExit: true, now })
   if (blocked) return later(task, { text: blocked.text, afterMs: blocked.until.getTime() - now.getTime() })
@@ -88,7 +88,7 @@ async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepCont
   await budget.note(data.owner, reply, now)
   switch (reply.type) {
     case 'answered':
-      return conclude(deps, task, { ...reply, now })
+      return endCancel(deps, task, { ...reply, now })
     case 'rejected':
       return {
         ...notExecuted({ code: reply.reason, message: reply.message, upstream: 'Polymarket' }),
@@ -124,9 +124,13 @@ const later = (task: CancelTask, { text, afterMs }: { text: string; afterMs: num
   }
 }
 
-type Concluded = { canceled: readonly string[]; notCanceled: Record<string, string>; now: Date }
+type CancelAnswer = { canceled: readonly string[]; notCanceled: Record<string, string>; now: Date }
 
-function conclude(deps: PredmktDeps, task: CancelTask, { canceled, notCanceled, now }: Concluded): Result {
+function endCancel(
+  deps: PredmktDeps,
+  task: CancelTask,
+  { canceled, notCanceled, now }: CancelAnswer,
+): Result {
   const { userId, data } = task
   const owner = { userId, venue: deps.venue.name }
   const asked = data.exit_ids

@@ -5,7 +5,7 @@ import type { OrderInput, OrderTerms } from './order-request.ts'
 
 /** Take-profit and stop-loss of a purchase, as the task stores them until the shares are settled. */
 
-export type ExitWish = {
+export type ExitTerms = {
   leg: 'tp' | 'sl'
   /** Micro-dollars for one share; null for a percentage above the average price. */
   price: string | null
@@ -13,27 +13,27 @@ export type ExitWish = {
   percentage: string | null
 }
 
-export function exitWishes(input: OrderInput, market: PredictionMarket, terms: OrderTerms): ExitWish[] {
+export function exitTermsOf(input: OrderInput, market: PredictionMarket, terms: OrderTerms): ExitTerms[] {
   const { take_profit_price: price, take_profit_percentage: percentage, stop_loss_price: stop } = input
   if (price !== undefined && percentage !== undefined)
     throw exactlyOneOf('take_profit_price', 'take_profit_percentage', { hasBoth: true })
   const entry = terms.priceMicros
-  const wishes: ExitWish[] = []
+  const exits: ExitTerms[] = []
   if (price !== undefined) {
     const micros = priceOnTick(price, 'take_profit_price', market)
     if (entry !== null && micros <= entry)
       throw invalid('take_profit_price', 'greater_than', 'A take-profit has to be above the purchase price')
-    wishes.push({ leg: 'tp', price: String(micros), percentage: null })
+    exits.push({ leg: 'tp', price: String(micros), percentage: null })
   }
   if (percentage !== undefined)
-    wishes.push({ leg: 'tp', price: null, percentage: String(toUnits(percentage, 4)) })
+    exits.push({ leg: 'tp', price: null, percentage: String(toUnits(percentage, 4)) })
   if (stop !== undefined) {
     const micros = priceOnTick(stop, 'stop_loss_price', market)
     if (entry !== null && micros >= entry)
       throw invalid('stop_loss_price', 'less_than', 'A stop-loss has to be below the purchase price')
-    wishes.push({ leg: 'sl', price: String(micros), percentage: null })
+    exits.push({ leg: 'sl', price: String(micros), percentage: null })
   }
-  return wishes
+  return exits
 }
 
 function priceOnTick(text: string, field: string, { tickMicros }: PredictionMarket): bigint {

@@ -105,16 +105,14 @@ async function activate(deps: ExitDeps, { exit, wallet, now, userId }: Advancing
   })
   await transact(async (tx) => {
     const taskId = await start(deps, tx, { userId, leg: 'tp', wallet, terms, replaces: null })
-    await endIfGone(
-      await changeExit(tx, {
-        id: exit.id,
-        from,
-        state: 'executing',
-        trigger_price: trigger,
-        exit_task_id: taskId,
-        now,
-      }),
-    )
+    await moveExit(tx, {
+      id: exit.id,
+      from,
+      state: 'executing',
+      trigger_price: trigger,
+      exit_task_id: taskId,
+      now,
+    })
   })
 }
 
@@ -161,9 +159,9 @@ async function start(
   return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })
 }
 
-/** The transaction is rolled back if another instance has moved the exit meanwhile. */
-async function endIfGone(isMoved: boolean): Promise<void> {
-  if (!isMoved) throw new Fault('conflict', 'The exit has changed meanwhile')
+/** Moves an exit in the transaction of its task, which is rolled back if another instance has moved it meanwhile. */
+async function moveExit(...moved: Parameters<typeof changeExit>): Promise<void> {
+  if (!(await changeExit(...moved))) throw new Fault('conflict', 'The exit has changed meanwhile')
 }
 
 async function followResting({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> {
@@ -202,9 +200,7 @@ async function watchBid(deps: ExitDeps, { exit, exits, wallet, userId, now }: Ad
       terms,
       replaces: resting?.order_id ?? null,
     })
-    await endIfGone(
-      await changeExit(tx, { id: exit.id, from: 'watched', state: 'executing', exit_task_id: taskId, now }),
-    )
+    await moveExit(tx, { id: exit.id, from: 'watched', state: 'executing', exit_task_id: taskId, now })
   })
 }
 

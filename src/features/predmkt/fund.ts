@@ -140,7 +140,7 @@ const swapFailed = (
     ...end,
     result: {
       ...nothingArrived(deps),
-      remaining: deps.swapLeg.remainingAfter(data, end) as unknown as JsonObject,
+      remaining: { ...deps.swapLeg.remainingAfter(data, end) },
     },
   }) as FailedResult<Record<never, never>>
 

@@ -22,7 +22,7 @@ import {
   sharesOf,
 } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { exitWishes } from './exit-request.ts'
+import { exitTermsOf } from './exit-request.ts'
 import {
   assertOnGrid,
   cashFor,
@@ -71,7 +71,7 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   const quote = await quoteNow(deps, terms)
   const costUnits = costOf(deps, { terms, market, quote })
   if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, feeOf(deps, { terms, market, quote }))
-  const exits = exitWishes(input, market, terms)
+  const exits = exitTermsOf(input, market, terms)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
   return {

@@ -71,7 +71,7 @@ export async function orderTerms(
     outcomeId,
     side,
     timeInForce,
-    postOnly: postOnlyOf(input, isLimit),
+    postOnly: postOnlyOf(input, { isLimit }),
     expiresAt: expiryOf(input, timeInForce, deps.clock.now()),
     maxFeeUnits: units(input.max_fee_usd),
     ...amounts,
@@ -138,7 +138,7 @@ function refuseProtection(input: OrderInput): void {
     if (input[field] !== undefined) throw forbidden(field, 'Only a purchase has a take-profit or a stop-loss')
 }
 
-function postOnlyOf({ post_only: postOnly = false }: OrderInput, isLimit: boolean): boolean {
+function postOnlyOf({ post_only: postOnly = false }: OrderInput, { isLimit }: { isLimit: boolean }): boolean {
   if (postOnly && !isLimit) throw forbidden('post_only', 'Only GTC and GTD orders can be post-only')
   return postOnly
 }
@@ -197,8 +197,8 @@ export function feeBound(
 export const cashFor = (priceMicros: bigint, sizeUnits: bigint, rounding: 'up' | 'down'): bigint =>
   mulDiv(priceMicros, sizeUnits, dollar, rounding)
 
-/** The part of the wish that does not depend on the book. */
-export function wishOf(
+/** Returns the terms of the order as the venue takes them; a market order follows the book of this moment. */
+export function toOrderWish(
   terms: OrderTerms,
   book: { orderCashUnits: bigint; worstPriceMicros: bigint },
 ): OrderWish {

@@ -40,7 +40,7 @@ function isSettled({ order, trades }: Finding, tradeIds: readonly string[]): boo
   )
 }
 
-/** The state of the order, once it can be told; undefined while the venue's record lags or a match is delayed. */
+/** The state of the order; undefined while the venue's record lags or a match is delayed. */
 export function statusOf(
   { order, trades }: Finding,
   { status, expiresAt, now }: { status: string | undefined; expiresAt: Date | null; now: Date },

@@ -1,6 +1,6 @@
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import type { JsonObject, StepResultOf, TaskProgress, TaskView } from '#kernel/task/task.ts'
-import type { ExitWish } from './exit-request.ts'
+import type { ExitTerms } from './exit-request.ts'
 import type { OrderTerms } from './order-request.ts'
 
 /** The data of a task that places an order. */
@@ -23,7 +23,7 @@ export type OrderTaskData = {
   leg?: 'order' | 'tp' | 'sl'
   /** What the order can cost at most, its fee included. */
   cost_units: string
-  exits?: ExitWish[]
+  exits?: ExitTerms[]
   order_id?: string
   market_id?: string
   /** What the venue answered to the order, or says of it. */

@@ -1,7 +1,7 @@
+import type { ExitTerms } from '#features/predmkt/exit-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
-import type { ExitWish } from '../exit-request.ts'
 import type { AccountKey } from './account-store.ts'
 
 /** Take-profits and stop-losses of purchases, from the wait for their shares to their end. */
@@ -10,7 +10,7 @@ type NewExits = {
   userId: string
   taskId: string
   row: Pick<PredictionOrderRow, 'venue' | 'order_id' | 'market_id' | 'outcome_id'>
-  exits: readonly ExitWish[]
+  exits: readonly ExitTerms[]
   now: Date
   idOf: () => string
 }
