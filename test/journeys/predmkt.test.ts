@@ -231,6 +231,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     })
     await eventually(sold, 'the take-profit has sold')
     await eventually(async () => ((await open()).length === 0 ? true : undefined), 'the stop-loss has ended')
+    await executed(other, '/predmkt/order/cancel', { condition_id: market.condition_id })
 
     await venue('POST', '/price', { market: slug, price: 0.4 })
     await buy({ take_profit_percentage: '50', stop_loss_price: '0.3' })
