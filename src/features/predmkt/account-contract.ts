@@ -227,6 +227,12 @@ export const accountEntries = {
             description: 'True wraps USDC and USDC.e that lie in the funded wallet or in your own one',
           }),
         ),
+        source_wallet: T.Optional(
+          OneOf(['eoa', 'deposit_wallet'] as const, {
+            description:
+              'With `wrap_only`: where the dollars lie, in your own wallet (eoa, the default) or in the funded one',
+          }),
+        ),
         slippage_bps: T.Optional(
           T.Integer({
             minimum: 1,

@@ -15,6 +15,7 @@ import { moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { FundTaskData } from './fund-task.ts'
+import { relayerOf } from './relay-outcome.ts'
 import { accountOf, walletOfRow } from './store/account-store.ts'
 
 /** Money is wrapped from the user's own account to the funded wallet; other tokens are swapped to USDC first. */
@@ -24,13 +25,12 @@ const fundMs = 10 * 60_000
 
 export type WrapToken = { symbol: string; token: string }
 type Source =
-  | { type: 'wrap'; token: WrapToken; units: bigint }
+  | { type: 'wrap'; token: WrapToken; units: bigint; place: 'eoa' | 'deposit_wallet' }
   | { type: 'swap'; swaps: SwapLegs; prepared: PreparedSwap }
 export type FundRequest = {
   action: PlannedAction
   wallet: VenueWallet
   source: Source
-  ownWrapUnits: bigint | null
 }
 
 export const wrapFacts = (
@@ -75,9 +75,14 @@ export const admitFund = (deps: PredmktDeps) =>
         ? fundSwap(deps, request, request.source)
         : fundWrap(deps, request, request.source)
     },
-    start: (_request, { first, data, spend }) => ({ first, deadlineMs: fundMs, data, spend }),
+    start: (_request, { first, data, spend }) => ({
+      first,
+      deadlineMs: fundMs,
+      data,
+      ...(spend && { spend }),
+    }),
   })
-type FundFunds = { first: 'sign' | 'swap'; data: FundTaskData; spend: ReservedSpend }
+type FundFunds = { first: 'sign' | 'swap' | 'relay'; data: FundTaskData; spend?: ReservedSpend }
 
 async function checkFund(
   deps: PredmktDeps,
@@ -93,6 +98,9 @@ async function checkFund(
     throw invalid('source_chain_id', 'unsupported_chain', '`wrap_only` wraps what lies on Polygon')
   if ((amount === undefined) === (amountUsd === undefined))
     throw exactlyOneOf('amount_usd', 'amount', { hasBoth: amountUsd !== undefined })
+  const { source_wallet: place = 'eoa' } = input
+  if (place !== 'eoa' && !input.wrap_only)
+    throw invalid('source_wallet', 'extra_forbidden', '`source_wallet` belongs to `wrap_only`')
   const token = wrapTokenOf(deps, input)
   if (token) {
     const units = amount === undefined ? toUnits(amountUsd!, usdcDecimals) : BigInt(amount)
@@ -100,8 +108,7 @@ async function checkFund(
     return {
       action: { userId, ...wrapAction(deps, token, units) },
       wallet,
-      source: { type: 'wrap', token, units },
-      ownWrapUnits: units,
+      source: { type: 'wrap', token, units, place },
     }
   }
   if (input.wrap_only)
@@ -131,7 +138,7 @@ async function checkFund(
     ...wrapAction(deps, target, amountOutMinUnits),
     ...(principal && { principal }),
   })
-  return { action: prepared.action, wallet, source: { type: 'swap', swaps, prepared }, ownWrapUnits: null }
+  return { action: prepared.action, wallet, source: { type: 'swap', swaps, prepared } }
 }
 
 const wrapAction = (deps: PredmktDeps, token: WrapToken, units: bigint): Omit<PlannedAction, 'userId'> => ({
@@ -178,7 +185,7 @@ async function fundSwap(
   const data: FundTaskData = {
     swap,
     account: await deps.evmAddressOf(action.userId),
-    wallet: wallet.wallet,
+    wallet,
     token: target.token,
     symbol: target.symbol,
     units: swap.amount_out_min,
@@ -190,18 +197,37 @@ async function fundSwap(
 async function fundWrap(
   deps: PredmktDeps,
   { action: { userId }, wallet }: FundRequest,
-  { token, units }: Extract<Source, { type: 'wrap' }>,
+  { token, units, place }: Extract<Source, { type: 'wrap' }>,
 ): Promise<FundFunds> {
   const account = await deps.evmAddressOf(userId)
-  const spend = await wrapSpend(deps, { userId, account, to: wallet.wallet, token, units })
   const data: FundTaskData = {
     account,
-    wallet: wallet.wallet,
+    wallet,
     token: token.token,
     symbol: token.symbol,
     units: String(units),
   }
+  if (place === 'deposit_wallet') {
+    await assertInWallet(deps, wallet.wallet, { token, units })
+    return { first: 'relay', data }
+  }
+  const spend = await wrapSpend(deps, { userId, account, to: wallet.wallet, token, units })
   return { first: 'sign', data, spend }
+}
+
+async function assertInWallet(
+  deps: PredmktDeps,
+  wallet: string,
+  { token, units }: { token: WrapToken; units: bigint },
+): Promise<void> {
+  relayerOf(deps)
+  const { tokens } = await deps.chain.balances(wallet, [token.token])
+  const availableUnits = tokens[0] ?? 0n
+  if (availableUnits >= units) return
+  throw insufficientBalance(
+    { symbol: token.symbol, decimals: usdcDecimals, address: token.token, chainId: deps.chain.row.id },
+    { what: 'The wrapping', requiredUnits: units, availableUnits },
+  )
 }
 
 type Wrap = { userId: string; account: string; to: string; token: WrapToken; units: bigint }

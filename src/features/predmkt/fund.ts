@@ -17,10 +17,11 @@ import { moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { rampOf, type WrapToken, wrapCalls, wrapFacts, wrapSpend } from './fund-admission.ts'
 import type { FundTaskData } from './fund-task.ts'
+import { relayDriver } from './relay-action.ts'
 
 /** Wraps dollars to the funded wallet by a sponsored batch, after a swap where the source was another token. */
 
-export type FundStepName = 'swap' | 'swapped' | 'track' | 'deposit' | 'sign' | 'confirm'
+export type FundStepName = 'relay' | 'relayed' | 'swap' | 'swapped' | 'track' | 'deposit' | 'sign' | 'confirm'
 type FundTask = TaskView<FundTaskData>
 type Result = StepResultOf<Partial<FundTaskData>, FundStepName>
 
@@ -35,8 +36,11 @@ export function fundSteps(deps: PredmktDeps): Steps<FundTaskData, FundStepName> 
     onRefused: (task, { code, message }) =>
       swapFailed(deps, task, { end: 'failed', outcome: 'not_executed', error: { code, message } }),
   })
+  const inWallet = walletWrapEffect(deps)
   return {
     ...legs,
+    relay: inWallet.sign,
+    relayed: inWallet.confirm,
     deposit: (task, context) => prepareWrap(deps, task, context),
     sign: afterSwapStep(deps, wrap.sign),
     confirm: afterSwapStep(deps, wrap.confirm),
@@ -50,7 +54,7 @@ const arrivedUnits = (deps: PredmktDeps, { wallet }: FundTaskData, receipt: Rece
     .filter(
       ({ token, to }) =>
         token.toLowerCase() === moneyOf(deps).cashToken.toLowerCase() &&
-        to.toLowerCase() === wallet.toLowerCase(),
+        to.toLowerCase() === wallet.wallet.toLowerCase(),
     )
     .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
 
@@ -67,11 +71,30 @@ const wrapEffect = (deps: PredmktDeps) =>
       return {
         ...wrapFacts(deps, tokenOf(data), units),
         account: data.account,
-        calls: wrapCalls(deps, { token: data.token, units, to: data.wallet }),
+        calls: wrapCalls(deps, { token: data.token, units, to: data.wallet.wallet }),
         spends: [{ token: data.token, amountUnits: units, spender: rampOf(deps, data.token) }],
       }
     },
     settle: (task, receipt, { now }) => wrapped(deps, task, receipt, now),
+  })
+
+/** Wraps dollars that lie in the funded wallet itself, by a call of that wallet. */
+const walletWrapEffect = (deps: PredmktDeps) =>
+  createEffect({
+    steps: { sign: 'relay', confirm: 'relayed' },
+    driver: relayDriver<FundTaskData, FundStepName>(deps, {
+      prove: ({ data }, receipt) =>
+        receipt !== null && arrivedUnits(deps, data, receipt) >= BigInt(data.units),
+    }),
+    plan({ data }) {
+      const units = BigInt(data.units)
+      const calls = wrapCalls(deps, { token: data.token, units, to: data.wallet.wallet })
+      return { calls, facts: { ...wrapFacts(deps, tokenOf(data), units), exit: false } }
+    },
+    settle(task, { receipt }, { now }) {
+      const { spent: _spent, ...ended } = wrapped(deps, task, receipt!, now)
+      return ended
+    },
   })
 
 function wrapped(
@@ -171,7 +194,7 @@ async function prepareWrap(deps: PredmktDeps, task: FundTask, { now }: StepConte
     const spend = await wrapSpend(deps, {
       userId,
       account: data.account,
-      to: data.wallet,
+      to: data.wallet.wallet,
       token: tokenOf(data),
       units,
     })

@@ -198,7 +198,7 @@ export const cashFor = (priceMicros: bigint, sizeUnits: bigint, rounding: 'up' |
   mulDiv(priceMicros, sizeUnits, dollar, rounding)
 
 /** Returns the terms of the order as the venue takes them; a market order follows the book of this moment. */
-export function toOrderWish(
+export function toVenueTerms(
   terms: OrderTerms,
   book: { orderCashUnits: bigint; worstPriceMicros: bigint },
 ): OrderWish {

@@ -10,7 +10,7 @@ import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { orderFacts, quoteNow } from './order-admission.ts'
 import { orderFinding } from './order-finding.ts'
-import { toOrderWish } from './order-request.ts'
+import { toVenueTerms } from './order-request.ts'
 import { settleOrder } from './order-settle.ts'
 import {
   type OrderStepName,
@@ -105,7 +105,7 @@ async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskDa
   return venue.prepareOrder({
     wallet,
     outcome: { venue: venue.name, marketId: market.marketId, outcomeId },
-    wish: toOrderWish(terms, quote ?? { orderCashUnits: 0n, worstPriceMicros: 0n }),
+    wish: toVenueTerms(terms, quote ?? { orderCashUnits: 0n, worstPriceMicros: 0n }),
     timeInForce,
     postOnly,
     expiresAt,
