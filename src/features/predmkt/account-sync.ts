@@ -7,8 +7,9 @@ import { query } from '#store/query.ts'
 import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import { cancelledByVenue, fillEvents } from './events.ts'
 import { advanceExits, type ExitDeps } from './exits.ts'
+import { type MeasuredTrade, measureTrades } from './measured-trades.ts'
 import { walletOfRow } from './store/account-store.ts'
-import { type FillChange, namedTrade, recordTrades } from './store/fill-store.ts'
+import { type FillChange, finalTradeIds, namedTrade, recordTrades } from './store/fill-store.ts'
 import { changeOrder, openOrderRows, orderRow } from './store/order-store.ts'
 
 /** Compares accounts with open orders, trades or exits with the venue, each on one instance at a time. */
@@ -93,7 +94,7 @@ async function readVenue(deps: ExitDeps, { account, orders, credentials, now }: 
   const since = later(account.trades_through ?? account.created_at, -overlapMs)
   const resting = orders.filter(({ rests }) => rests)
   const [trades, listed] = await Promise.all([
-    venue.trades({ since }, walletOfRow(account), credentials),
+    newTrades(deps, account, await venue.trades({ since }, walletOfRow(account), credentials)),
     resting.length > 0 ? venue.openOrders({}, credentials) : [],
   ])
   const open = new Set(listed.map(({ orderId }) => orderId.toLowerCase()))
@@ -121,6 +122,23 @@ async function readVenue(deps: ExitDeps, { account, orders, credentials, now }: 
     if (all.length > 0) await events.add(tx, account.user_id, all)
   })
   return orders.length > 0 || unsettled.length > 0
+}
+
+/** The trades whose state can still change here, with what the chain shows of them. */
+async function newTrades(
+  deps: ExitDeps,
+  { user_id: userId, wallet_address: wallet }: PredictionAccountRow,
+  trades: readonly OutcomeTrade[],
+): Promise<MeasuredTrade[]> {
+  const owner = { userId, venue: deps.venue.name }
+  const final = await finalTradeIds(
+    deps.db,
+    owner,
+    trades.map(({ tradeId }) => tradeId),
+  )
+  const isOpen = ({ tradeId, orderId }: OutcomeTrade) => !final.has(`${tradeId} ${orderId}`)
+  // All trades are measured, because those of one transaction can be distinguished only together.
+  return trades.some(isOpen) ? (await measureTrades(deps, wallet, trades)).filter(isOpen) : []
 }
 
 type Gone = { row: PredictionOrderRow; credentials: VenueCredentials; now: Date }
@@ -152,7 +170,7 @@ async function recordKnown(
   deps: ExitDeps,
   tx: Parameters<typeof recordTrades>[0],
   account: PredictionAccountRow,
-  trades: readonly OutcomeTrade[],
+  trades: readonly MeasuredTrade[],
 ): Promise<FillChange[]> {
   const named = await Promise.all(
     trades.map(async (trade) => {

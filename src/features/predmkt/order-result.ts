@@ -3,6 +3,7 @@ import type { OutcomeTrade, SettlementState } from '#kernel/money/prediction-vie
 import type { JsonObject } from '#kernel/task/task.ts'
 import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/predmkt.ts'
 import type { PredmktDeps } from './deps.ts'
+import type { MeasuredTrade } from './measured-trades.ts'
 import type { Finding } from './order-finding.ts'
 import { dollar } from './order-request.ts'
 import type { OrderTask } from './order-task.ts'
@@ -11,12 +12,9 @@ import { namedTrade } from './store/fill-store.ts'
 /** What became of an order, in shares and dollars. Only confirmed trades are money. */
 
 type Fees = Pick<PredmktDeps, 'takerFeeUnits'>
-type Matched = { trades: readonly OutcomeTrade[]; row: PredictionOrderRow }
+type Matched = { trades: readonly MeasuredTrade[]; row: PredictionOrderRow }
 
 const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
-const cashOfTrade = ({ side, sizeUnits, priceMicros }: OutcomeTrade): bigint =>
-  mulDiv(sizeUnits, priceMicros, dollar, side === 'buy' ? 'up' : 'down')
-
 export type FillSummary = {
   matchedUnits: bigint
   settledUnits: bigint
@@ -38,16 +36,16 @@ export function fillSummary({ takerFeeUnits }: Fees, { trades, row }: Matched): 
     feeUnits: 0n,
   }
   for (const trade of trades) {
-    const { feeUnits } = namedTrade(trade, row, takerFeeUnits)
+    const { feeUnits, cashUnits } = namedTrade(trade, row, takerFeeUnits)
     if (trade.settlement === 'failed') {
       all.failedUnits += trade.sizeUnits
       continue
     }
     all.matchedUnits += trade.sizeUnits
-    all.matchedCash += cashOfTrade(trade)
+    all.matchedCash += cashUnits
     if (trade.settlement !== 'confirmed') continue
     all.settledUnits += trade.sizeUnits
-    all.cashUnits += cashOfTrade(trade)
+    all.cashUnits += cashUnits
     all.feeUnits += feeUnits
   }
   return { ...all, spentUnits: row.side === 'buy' ? all.cashUnits + all.feeUnits : all.settledUnits }

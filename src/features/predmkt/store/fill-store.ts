@@ -1,5 +1,6 @@
+import type { MeasuredTrade } from '#features/predmkt/measured-trades.ts'
 import { mulDiv } from '#kernel/money/money.ts'
-import type { OutcomeTrade, SettlementState, TakerFee } from '#kernel/money/prediction-views.ts'
+import type { SettlementState, TakerFee } from '#kernel/money/prediction-views.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import type { AccountKey } from './account-store.ts'
@@ -9,27 +10,28 @@ import type { AccountKey } from './account-store.ts'
 const dollarUnits = 1_000_000n
 
 export type NamedTrade = {
-  trade: OutcomeTrade
+  trade: MeasuredTrade
   title: string
   protocol: string
   feeUnits: bigint
+  /** Dollars without the fee. */
+  cashUnits: bigint
 }
 type FeeOf = (fee: TakerFee | null, priceMicros: bigint, sizeUnits: bigint) => bigint
 
 /** Adds what the venue's list of trades leaves out, from the order that the gateway signed. */
-export const namedTrade = (
-  trade: OutcomeTrade,
+export function namedTrade(
+  trade: MeasuredTrade,
   order: Pick<PredictionOrderRow, 'title' | 'protocol' | 'fee'>,
   feeOf: FeeOf,
-): NamedTrade => ({
-  trade,
-  title: order.title,
-  protocol: order.protocol,
-  feeUnits:
-    trade.role === 'taker' && trade.feeRateBps !== '0'
-      ? feeOf(order.fee as TakerFee | null, trade.priceMicros, trade.sizeUnits)
-      : 0n,
-})
+): NamedTrade {
+  const { role, side, feeRateBps, priceMicros, sizeUnits, netUnits } = trade
+  const hasFee = role === 'taker' && feeRateBps !== '0'
+  const feeUnits = hasFee ? feeOf(order.fee as TakerFee | null, priceMicros, sizeUnits) : 0n
+  const listed = mulDiv(sizeUnits, priceMicros, dollarUnits, side === 'buy' ? 'up' : 'down')
+  const measured = netUnits === null ? null : side === 'buy' ? netUnits - feeUnits : netUnits + feeUnits
+  return { trade, title: order.title, protocol: order.protocol, feeUnits, cashUnits: measured ?? listed }
+}
 
 export type FillChange = { before: SettlementState | null; fill: PredictionFillRow }
 
@@ -50,10 +52,9 @@ export async function recordTrades(
 async function recordTrade(
   db: Queryable,
   { userId, venue }: AccountKey,
-  { trade, title, protocol, feeUnits }: NamedTrade,
+  { trade, title, protocol, feeUnits, cashUnits }: NamedTrade,
 ): Promise<FillChange | undefined> {
   const { side, sizeUnits, priceMicros } = trade
-  const cash = mulDiv(sizeUnits, priceMicros, dollarUnits, side === 'buy' ? 'up' : 'down')
   const [row] = await query<PredictionFillRow & { before: SettlementState | null }>(
     db,
     `with earlier as (select settlement from prediction_fill
@@ -62,6 +63,7 @@ async function recordTrade(
        protocol, side, role, price, size, cash, fee, settlement, tx_hash, matched_at, updated_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
      on conflict (user_id, venue, trade_id, order_id) do update set settlement = excluded.settlement,
+       cash = excluded.cash, fee = excluded.fee,
        tx_hash = coalesce(excluded.tx_hash, f.tx_hash), updated_at = excluded.updated_at
      where f.settlement not in ('confirmed', 'failed') and f.settlement <> excluded.settlement
      returning f.*, (select settlement from earlier) as before`,
@@ -79,7 +81,7 @@ async function recordTrade(
       trade.role,
       priceMicros,
       String(sizeUnits),
-      String(cash),
+      String(cashUnits),
       String(feeUnits),
       trade.settlement,
       trade.txHash,
@@ -144,3 +146,18 @@ export const fillSums = (db: Queryable, { userId, venue }: AccountKey): Promise<
      from prediction_fill where user_id = $1 and venue = $2 group by outcome_id`,
     [userId, venue],
   )
+
+/** The trades among these whose state is final already. */
+export async function finalTradeIds(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  tradeIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    db,
+    `select trade_id || ' ' || order_id as id from prediction_fill
+     where user_id = $1 and venue = $2 and trade_id = any($3) and settlement in ('confirmed', 'failed')`,
+    [userId, venue, tradeIds],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
