@@ -67,7 +67,10 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     const { now, steps } = context
     const effect = latestEffect(task, 'prediction_relay')
     if (!effect) return ofData<Data, Names>({ next: steps.sign })
-    const found = await outcomeOf(deps, task, { effect, now })
+    const known = await outcomeOf(deps, task, { effect, now })
+    // The chain decides where the relayer has lost the action, or refuses it because it was done before.
+    const isDone = known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null))
+    const found: Found = isDone ? { type: 'landed', txHash: null, receipt: null, relayId: '' } : known
     const owner = { userId: task.userId, venue: deps.venue.name }
     const release = (tx: Tx) => releaseWallet(tx, owner, task.id)
     if (found.type === 'rejected') {
