@@ -30,12 +30,13 @@ export const predictionApp = oncePerProcess(async () => {
   const world = await ownWorld(['137', 'polymarket'])
   const { polymarket: urls, evm, control: controlUrl } = world.urls
   const control: Control = async <T>(method: string, path: string, body?: unknown) => {
-    const reply = await readJson<T & { error?: string }>(`${controlUrl}/venues/polymarket${path}`, {
+    const reply = await fetch(`${controlUrl}/venues/polymarket${path}`, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    if (reply.error !== undefined) throw new Error(`${method} ${path}: ${reply.error}`)
-    return reply
+    const text = await reply.text()
+    if (!reply.ok) throw new Error(`${method} ${path}: ${text}`)
+    return JSON.parse(text) as T
   }
   const builder = await control<{ key: string; secret: string; passphrase: string }>(
     'POST',
