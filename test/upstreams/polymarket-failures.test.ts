@@ -360,9 +360,12 @@ test('the relayer’s refusals are told apart: busy, quota, stale nonce, blocked
   await control('POST', '/faults', { effect: 'dropReply', endpoint: 'relayer', type: '/submit', count: 1 })
   const nonce = await relayer.nonce(wallet)
   assert.equal((await send()).type, 'unknown')
-  await eventually(async () => (await relayer.nonce(wallet)) === nonce + 1n, 'the batch whose reply was lost')
-  const found = (await relayer.recent(owner)).find((each) => each.nonce === nonce)
-  assert.equal(found?.state, 'confirmed')
+  const found = await eventually(async () => {
+    const latest = (await relayer.recent(owner)).find((each) => each.nonce === nonce)
+    return latest?.state === 'confirmed' ? latest : undefined
+  }, 'the batch whose reply was lost')
+  assert.equal(await relayer.nonce(wallet), nonce + 1n)
+  assert.match(found.txHash!, /^0x[0-9a-f]{64}$/)
   assert.equal(await relayer.state('00000000-0000-4000-8000-000000000000'), undefined)
   const stranger = createPolymarket({
     ...app.options,
