@@ -147,18 +147,18 @@ test('a signer beyond its budget learns its budget and when to come again', asyn
 
 const refusalOf = async (
   account: Account,
-  wish: Parameters<typeof signOrder>[2],
+  terms: Parameters<typeof signOrder>[2],
   slug = v1.slug,
   price = v1.price,
 ) => {
   const app = await predictionApp()
   const market = await pinnedMarket(app, slug, price)
-  const terms = wish.type === 'limit' ? {} : { timeInForce: 'fok' as const }
-  const { body } = await signOrder(app, { account, market }, wish, terms)
+  const options = terms.type === 'limit' ? {} : { timeInForce: 'fok' as const }
+  const { body } = await signOrder(app, { account, market }, terms, options)
   return summary(await app.venue.postOrder(body, account.credentials))
 }
 
-test('a place or an account that may not trade is told, and its cancels work', async () => {
+test('a place or an account that may not trade is refused with its reason, and its cancels work', async () => {
   const app = await predictionApp()
   const { venue, control } = app
   const account = await readyAccount(app, 3504)
@@ -190,7 +190,7 @@ test('refusals of an order have their reasons, on both protocols', async () => {
   const early = await openAccount(app, 3507)
   for (const { slug, price } of [v1, v2]) {
     const market = await pinnedMarket(app, slug, price)
-    const refusal = (wish: Parameters<typeof signOrder>[2]) => refusalOf(account, wish, slug, price)
+    const refusal = (terms: Parameters<typeof signOrder>[2]) => refusalOf(account, terms, slug, price)
     assert.deepEqual(await refusal({ ...bid, sizeUnits: 50_000n * unit }), [
       'rejected',
       'insufficient_balance',
@@ -321,7 +321,7 @@ test('a trade that fails is read as failed', async () => {
   }
 })
 
-test('the relayer’s refusals are told apart: busy, quota, stale nonce, blocked call and failed check', async () => {
+test('the relayer’s refusals are distinguished: busy, quota, stale nonce, blocked call and failed check', async () => {
   const app = await predictionApp()
   const { venue, control } = app
   const account = await readyAccount(app, 3512)
@@ -336,7 +336,7 @@ test('the relayer’s refusals are told apart: busy, quota, stale nonce, blocked
   const quiet = { dailyQuota: 0, busyRate: 0, nonceMismatchRate: 0, precheckRate: 0, refusedTargets: [] }
   await dial({ ...quiet, busyRate: 1 })
   const busy = await send()
-  assert.ok(busy.type === 'later' && busy.reason === 'busy', inspect(busy))
+  assert.ok(busy.type === 'later' && busy.reason === 'wallet_busy', inspect(busy))
   await dial(quiet)
   const ahead = await send(5n)
   assert.ok(ahead.type === 'rejected' && ahead.reason === 'nonce_stale', inspect(ahead))

@@ -8,7 +8,7 @@ import type { PredictionAction, VenueWallet, WalletCall } from '#kernel/money/pr
 import type { ChainReader, RelayState } from '#kernel/money/prediction-setup.ts'
 import type {
   OrderRequest,
-  OrderWish,
+  OrderTerms,
   PredictionVenue,
   VenueCredentials,
 } from '#kernel/money/prediction-venue.ts'
@@ -149,13 +149,13 @@ export async function pinnedMarket(
   return market
 }
 
-type Terms = Partial<Omit<OrderRequest, 'wallet' | 'outcome' | 'wish'>> & { outcome?: number }
+type OrderOptions = Partial<Omit<OrderRequest, 'wallet' | 'outcome' | 'terms'>> & { outcome?: number }
 /** Prepares and signs an order, and returns it with its body. */
 export async function signOrder(
   { venue }: App,
   { account, market }: { account: Account; market: PredictionMarket },
-  wish: OrderWish,
-  { outcome = 0, ...terms }: Terms = {},
+  terms: OrderTerms,
+  { outcome = 0, ...options }: OrderOptions = {},
 ) {
   const { wallet, sign, credentials } = account
   const { marketId } = market
@@ -163,11 +163,11 @@ export async function signOrder(
   const prepared = await venue.prepareOrder({
     wallet,
     outcome: { venue: venue.name, marketId, outcomeId },
-    wish,
-    timeInForce: wish.type === 'market' ? 'fok' : 'gtc',
+    terms,
+    timeInForce: terms.type === 'market' ? 'fok' : 'gtc',
     postOnly: false,
     expiresAt: null,
-    ...terms,
+    ...options,
   })
   const body = venue.orderBody(prepared, await sign(prepared.action), credentials.key)
   return { prepared, body }
