@@ -137,8 +137,8 @@ export const packages: Record<string, readonly string[]> = {
   pino: ['start'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
-  ws: ['upstreams/agent', 'agent/door', 'world'],
-  'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
+  ws: ['upstreams/agent', 'upstreams/polymarket', 'agent/door', 'world'],
+  'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'upstreams/polymarket', 'world'],
   // Charts and the pictures of the world: SVG to PNG, and the font of their texts.
   '@resvg/resvg-js': ['market', 'world'],
   '@expo-google-fonts/ibm-plex-sans': ['market', 'world'],

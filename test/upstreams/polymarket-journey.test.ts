@@ -168,15 +168,15 @@ test('a quote with a fee costs what it says, to the unit', async () => {
   assert.ok(quote.feeUnits > 0n && quote.allInUnits <= 25n * unit)
   const { orderCashUnits, worstPriceMicros } = quote
   const start = units((await balances(account.wallet.wallet)).pusd)
-  const wish = { type: 'market', side: 'buy', cashUnits: orderCashUnits, worstPriceMicros } as const
-  const order = await signOrder(app, { account, market }, wish, { outcome: 1 })
+  const terms = { type: 'market', side: 'buy', cashUnits: orderCashUnits, worstPriceMicros } as const
+  const order = await signOrder(app, { account, market }, terms, { outcome: 1 })
   const reply = await venue.postOrder(order.body, account.credentials)
   assert.equal(reply.type, 'accepted')
   await settledTrades(app, account, order.prepared.orderId)
   assert.equal(start - units((await balances(account.wallet.wallet)).pusd), quote.allInUnits)
 })
 
-test('streams tell of orders, trades and books, also after they were lost', async () => {
+test('streams report orders, trades and books, also after they were lost', async () => {
   const app = await predictionApp()
   const { venue, control } = app
   const account = await readyAccount(app, 3404)
@@ -198,9 +198,9 @@ test('streams tell of orders, trades and books, also after they were lost', asyn
   const buy = { type: 'market', side: 'buy', cashUnits: 10n * unit, worstPriceMicros: 800_000n } as const
   const order = await signOrder(app, { account, market }, buy)
   assert.equal((await venue.postOrder(order.body, credentials)).type, 'accepted')
-  const told = (settlement: string) =>
+  const isReported = (settlement: string) =>
     user.some((update) => update.type === 'trade' && update.trade.settlement === settlement)
-  await eventually(async () => told('confirmed') && told('matched'), 'the trade on the stream')
+  await eventually(async () => isReported('confirmed') && isReported('matched'), 'the trade on the stream')
   for (const update of user)
     if (update.type === 'trade') {
       assert.deepEqual(
@@ -229,7 +229,7 @@ test('a resting order is read from its own leg, also where the other side buys t
   const { venue } = app
   const [maker, taker] = [await readyAccount(app, 3405), await readyAccount(app, 3406)]
   const market = await pinnedMarket(app, 'fed-cuts-rates-in-december', 0.62)
-  // The house bids 0.61.
+  // The venue's own market maker bids 0.61.
   const best = { type: 'limit', side: 'buy', priceMicros: 620_000n, sizeUnits: 20n * unit } as const
   const rested = await signOrder(app, { account: maker, market }, best, { postOnly: true })
   assert.equal((await venue.postOrder(rested.body, maker.credentials)).type, 'accepted')
@@ -250,7 +250,7 @@ test('a resting order is read from its own leg, also where the other side buys t
   )
 })
 
-test('shares of a resolved market become cash, and the public record tells of it', async () => {
+test('shares of a resolved market become cash, and the public record lists it', async () => {
   const app = await predictionApp()
   const { venue, control, balances, reader } = app
   for (const slug of ['gamma-is-the-largest-company', 'cal-autumn-wins-the-mayoral-race']) {
@@ -352,8 +352,8 @@ test('orders equal those of the official client for the same fields', async () =
   ] as const) {
     const market = await pinnedMarket(app, slug, 0.5)
     const { outcomeId } = market.outcomes[0]!
-    const wish = { type: 'limit', side: 'buy', priceMicros: 210_000n, sizeUnits: 12_340_000n } as const
-    const { prepared, body } = await signOrder(app, { account, market }, wish)
+    const terms = { type: 'limit', side: 'buy', priceMicros: 210_000n, sizeUnits: 12_340_000n } as const
+    const { prepared, body } = await signOrder(app, { account, market }, terms)
     assert.equal(prepared.action.exchange, exchange)
     const foreign = await client.createLimitOrder({
       tokenId: outcomeId,

@@ -72,9 +72,9 @@ test('orders of every exchange and wallet are signed as by clob-client-v2', asyn
   for (const exchange of names)
     for (const kind of kinds)
       for (const side of [Side.BUY, Side.SELL]) {
-        const wish = { tokenID: yesOfV1, price: 0.62, size: 10, side, builderCode: `0x${'ab'.repeat(32)}` }
+        const terms = { tokenID: yesOfV1, price: 0.62, size: 10, side, builderCode: `0x${'ab'.repeat(32)}` }
         const options = { tickSize: '0.01', negRisk: exchange === 'neg_risk' } as const
-        const order = await clientOf(kind).orderBuilder.buildOrder(wish, options, versionOf(exchange))
+        const order = await clientOf(kind).orderBuilder.buildOrder(terms, options, versionOf(exchange))
         const foreign = order as unknown as Wire
         const action = actionOf(foreign, exchange)
         assert.equal(orderSigner(action), foreign.signer, `${exchange} ${kind}`)
@@ -258,12 +258,12 @@ const dollar = 1_000_000
 
 test('amounts of limits and market orders equal those of the official client at every tick', async () => {
   const client = clientOf('eoa')
-  const wishes = fc.sample(
+  const samples = fc.sample(
     fc.record({ step: fc.nat(), cents: fc.integer({ min: 500, max: 10_000_000 }), isBuy: fc.boolean() }),
     { numRuns: 12, seed: 7 },
   )
   for (const tick of ticks)
-    for (const { step, cents, isBuy } of wishes) {
+    for (const { step, cents, isBuy } of samples) {
       const tickMicros = BigInt(Math.round(Number(tick) * dollar))
       const steps = Math.round(1 / Number(tick)) - 1
       const priceMicros = tickMicros * BigInt(1 + (step % steps))

@@ -8,7 +8,7 @@ import type { PredictionAction, VenueWallet, WalletCall } from '#kernel/money/pr
 import type { ChainReader, RelayState } from '#kernel/money/prediction-setup.ts'
 import type {
   OrderRequest,
-  OrderWish,
+  OrderTerms,
   PredictionVenue,
   VenueCredentials,
 } from '#kernel/money/prediction-venue.ts'
@@ -30,12 +30,13 @@ export const predictionApp = oncePerProcess(async () => {
   const world = await ownWorld(['137', 'polymarket'])
   const { polymarket: urls, evm, control: controlUrl } = world.urls
   const control: Control = async <T>(method: string, path: string, body?: unknown) => {
-    const reply = await readJson<T & { error?: string }>(`${controlUrl}/venues/polymarket${path}`, {
+    const reply = await fetch(`${controlUrl}/venues/polymarket${path}`, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    if (reply.error !== undefined) throw new Error(`${method} ${path}: ${reply.error}`)
-    return reply
+    const text = await reply.text()
+    if (!reply.ok) throw new Error(`${method} ${path}: ${text}`)
+    return JSON.parse(text) as T
   }
   const builder = await control<{ key: string; secret: string; passphrase: string }>(
     'POST',
@@ -148,13 +149,13 @@ export async function pinnedMarket(
   return market
 }
 
-type Terms = Partial<Omit<OrderRequest, 'wallet' | 'outcome' | 'wish'>> & { outcome?: number }
+type OrderOptions = Partial<Omit<OrderRequest, 'wallet' | 'outcome' | 'terms'>> & { outcome?: number }
 /** Prepares and signs an order, and returns it with its body. */
 export async function signOrder(
   { venue }: App,
   { account, market }: { account: Account; market: PredictionMarket },
-  wish: OrderWish,
-  { outcome = 0, ...terms }: Terms = {},
+  terms: OrderTerms,
+  { outcome = 0, ...options }: OrderOptions = {},
 ) {
   const { wallet, sign, credentials } = account
   const { marketId } = market
@@ -162,11 +163,11 @@ export async function signOrder(
   const prepared = await venue.prepareOrder({
     wallet,
     outcome: { venue: venue.name, marketId, outcomeId },
-    wish,
-    timeInForce: wish.type === 'market' ? 'fok' : 'gtc',
+    terms,
+    timeInForce: terms.type === 'market' ? 'fok' : 'gtc',
     postOnly: false,
     expiresAt: null,
-    ...terms,
+    ...options,
   })
   const body = venue.orderBody(prepared, await sign(prepared.action), credentials.key)
   return { prepared, body }

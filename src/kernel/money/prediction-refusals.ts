@@ -53,5 +53,5 @@ export type LaterReason =
   | 'post_only'
   | 'cancel_only'
   | 'disabled'
-  | 'busy'
+  | 'wallet_busy'
   | 'quota'

@@ -23,8 +23,8 @@ export type SignerLimit = { remaining: number | null; resetAtSeconds: number | n
 export type WithLimit<T> = T & { limit: SignerLimit | null }
 
 export type TimeInForce = 'gtc' | 'gtd' | 'fok' | 'fak'
-/** What an order wants, before it is rounded to the market's grid. */
-export type OrderWish =
+/** The terms of an order before they are rounded to the market's grid. */
+export type OrderTerms =
   | { type: 'limit'; side: 'buy' | 'sell'; priceMicros: bigint; sizeUnits: bigint }
   /** `cashUnits` is what the shares may cost without the venue's fee, which comes on top. */
   | { type: 'market'; side: 'buy'; cashUnits: bigint; worstPriceMicros: bigint }
@@ -33,7 +33,7 @@ export type OrderWish =
 export type OrderRequest = {
   wallet: VenueWallet
   outcome: OutcomeRef
-  wish: OrderWish
+  terms: OrderTerms
   timeInForce: TimeInForce
   postOnly: boolean
   /** The end of life that the user asked for; the adapter adds what the venue subtracts. Only with `gtd`. */
@@ -210,7 +210,7 @@ export type PredictionVenue = {
 
   /**
    * Reads market, tick, risk kind and minimum anew, and returns what to sign. Throws a Fault if the venue contradicts
-   * itself, if the market takes no orders, or if the wish does not fit the market's grid.
+   * itself, if the market takes no orders, or if the terms does not fit the market's grid.
    */
   prepareOrder(request: OrderRequest): Promise<PreparedOrder>
   /** The body to store and to send; `venueKey` is the key of the credentials that will send it. */

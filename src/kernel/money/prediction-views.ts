@@ -33,7 +33,7 @@ export type PredictionMarket = {
   matchDelaySeconds: number
   /** Null if the market has no fee. */
   fee: TakerFee | null
-  /** Of the first outcome. */
+  /** The best bid of the first outcome; the two prices after it are also of this outcome. */
   bestBidMicros: bigint | null
   bestAskMicros: bigint | null
   lastPriceMicros: bigint | null

@@ -10,7 +10,7 @@ import type {
   VenueCredentials,
 } from '#kernel/money/prediction-venue.ts'
 import { keyHeaders, ownerHeaders } from './auth-headers.ts'
-import { dateOf, wholeOf } from './decimals.ts'
+import { baseUnitsOf, dateOf } from './decimals.ts'
 import { signatureTypes } from './digests.ts'
 import { protocolOf } from './outcome-ids.ts'
 import { parseOrder, parseTrade } from './parse-account.ts'
@@ -105,9 +105,9 @@ export function createAccountCalls({ requests, authorize, clock }: AccountDeps):
     const found = await readAs(clob(path, query), credentials, BalanceAllowance)
     const allowances = Object.entries(found.allowances ?? {}).map(([spender, units]) => ({
       spender,
-      units: wholeOf(units),
+      units: baseUnitsOf(units),
     }))
-    return { balanceUnits: wholeOf(found.balance), allowances } satisfies VenueBalance
+    return { balanceUnits: baseUnitsOf(found.balance), allowances } satisfies VenueBalance
   }
 
   return {

@@ -45,7 +45,7 @@ export type ExchangeName = keyof typeof exchanges
 export type Protocol = 'v1' | 'v2'
 export const protocols: readonly Protocol[] = ['v1', 'v2']
 
-export const exchangeOf = (protocol: Protocol, isNegRisk: boolean): ExchangeName => {
+export const exchangeOf = (protocol: Protocol, { isNegRisk }: { isNegRisk: boolean }): ExchangeName => {
   if (protocol === 'v2') return 'v3'
   return isNegRisk ? 'neg_risk' : 'standard'
 }

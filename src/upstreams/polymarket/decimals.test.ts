@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import { dateOf, requiredUnits, unitsOf, wholeOf } from './decimals.ts'
+import { baseUnitsOf, dateOf, requiredUnits, unitsOf } from './decimals.ts'
 
 test('figures become units, whether they are text or floats', () => {
   assert.equal(unitsOf('10.25'), 10_250_000n)
@@ -26,8 +26,8 @@ test('a figure that is missing or no number has no units', () => {
 })
 
 test('base units are whole', () => {
-  assert.equal(wholeOf('12345678901234567890'), 12_345_678_901_234_567_890n)
-  for (const text of ['1.5', '', '-1', '0x1', 'x']) assert.throws(() => wholeOf(text), Fault)
+  assert.equal(baseUnitsOf('12345678901234567890'), 12_345_678_901_234_567_890n)
+  for (const text of ['1.5', '', '-1', '0x1', 'x']) assert.throws(() => baseUnitsOf(text), Fault)
 })
 
 test('times have the form of seconds, milliseconds or ISO 8601', () => {

@@ -34,7 +34,7 @@ export function requiredUnits(value: WireNumber | null | undefined, what: string
 }
 
 /** Reads base units, which are whole. */
-export const wholeOf = (text: string): bigint => {
+export const baseUnitsOf = (text: string): bigint => {
   if (!/^\d{1,78}$/.test(text))
     throw new Fault('upstream_changed', 'Polymarket named an amount that is no integer')
   return BigInt(text)

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { OrderWish } from '#kernel/money/prediction-venue.ts'
+import type { OrderTerms } from '#kernel/money/prediction-venue.ts'
 import { orderAmounts } from './order-amounts.ts'
 
 const cents = { tickMicros: 10_000n, minSizeUnits: 5_000_000n }
 const mills = { tickMicros: 1_000n, minSizeUnits: 5_000_000n }
 
-const reasonOf = (wish: OrderWish, grid = cents): unknown => {
+const reasonOf = (terms: OrderTerms, grid = cents): unknown => {
   try {
-    orderAmounts(wish, grid)
+    orderAmounts(terms, grid)
   } catch (error) {
     assert.ok(error instanceof Fault)
     return error.extras.reason ?? error.code
@@ -18,23 +18,23 @@ const reasonOf = (wish: OrderWish, grid = cents): unknown => {
 }
 
 test('a limit gives and takes exact amounts, with shares in hundredths', () => {
-  const wish = { type: 'limit', side: 'buy', priceMicros: 620_000n, sizeUnits: 10_009_999n } as const
-  assert.deepEqual(orderAmounts(wish, cents), {
+  const terms = { type: 'limit', side: 'buy', priceMicros: 620_000n, sizeUnits: 10_009_999n } as const
+  assert.deepEqual(orderAmounts(terms, cents), {
     makerUnits: 6_200_000n,
     takerUnits: 10_000_000n,
     priceMicros: 620_000n,
     sizeUnits: 10_000_000n,
   })
-  const sale = orderAmounts({ ...wish, side: 'sell' }, cents)
+  const sale = orderAmounts({ ...terms, side: 'sell' }, cents)
   assert.deepEqual([sale.makerUnits, sale.takerUnits], [10_000_000n, 6_200_000n])
 })
 
 test('a market buy names whole cents, and no more shares than they buy at the worst price', () => {
-  const wish = { type: 'market', side: 'buy', cashUnits: 20_009_999n, worstPriceMicros: 630_000n } as const
-  const { makerUnits, takerUnits } = orderAmounts(wish, cents)
+  const terms = { type: 'market', side: 'buy', cashUnits: 20_009_999n, worstPriceMicros: 630_000n } as const
+  const { makerUnits, takerUnits } = orderAmounts(terms, cents)
   assert.deepEqual([makerUnits, takerUnits], [20_000_000n, 31_746_000n])
   assert.ok(makerUnits * 1_000_000n >= takerUnits * 630_000n)
-  assert.equal(orderAmounts({ ...wish, worstPriceMicros: 126_000n }, mills).takerUnits, 158_730_150n)
+  assert.equal(orderAmounts({ ...terms, worstPriceMicros: 126_000n }, mills).takerUnits, 158_730_150n)
 })
 
 test('a price beside the grid of the market is refused', () => {

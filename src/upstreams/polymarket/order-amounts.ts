@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits } from '#kernel/money/money.ts'
-import type { OrderWish } from '#kernel/money/prediction-venue.ts'
+import type { OrderTerms } from '#kernel/money/prediction-venue.ts'
 
 /**
  * The amounts of an order on the market's grid. Prices have the places of the tick, shares of limits and sales and the
@@ -56,24 +56,24 @@ type Grid = { tickMicros: bigint; minSizeUnits: bigint }
  * Rounds down what the order gives. A market buy asks for no more shares than its dollars buy at the worst price, so
  * that it can fill at this price.
  */
-export function orderAmounts(wish: OrderWish, { tickMicros, minSizeUnits }: Grid): OrderAmounts {
+export function orderAmounts(terms: OrderTerms, { tickMicros, minSizeUnits }: Grid): OrderAmounts {
   const places = amountPlaces.get(tickMicros)
   if (places === undefined)
     throw new Fault('upstream_changed', `Polymarket has an unknown tick: ${fromUnits(tickMicros, 6)}`)
-  const priceMicros = wish.type === 'limit' ? wish.priceMicros : wish.worstPriceMicros
+  const priceMicros = terms.type === 'limit' ? terms.priceMicros : terms.worstPriceMicros
   assertPrice(priceMicros, tickMicros)
-  if (wish.type === 'market' && wish.side === 'buy') {
-    const cash = downTo(wish.cashUnits, hundredth)
+  if (terms.type === 'market' && terms.side === 'buy') {
+    const cash = downTo(terms.cashUnits, hundredth)
     const size = downTo((cash * dollar) / priceMicros, 10n ** (6n - places))
     if (cash <= 0n) throw unfit('below_minimum', 'The amount must be at least 0.01 dollars')
     return { makerUnits: cash, takerUnits: size, priceMicros, sizeUnits: size }
   }
-  const size = downTo(wish.sizeUnits, hundredth)
-  const least = wish.type === 'limit' && minSizeUnits > hundredth ? minSizeUnits : hundredth
+  const size = downTo(terms.sizeUnits, hundredth)
+  const least = terms.type === 'limit' && minSizeUnits > hundredth ? minSizeUnits : hundredth
   if (size < least)
     throw unfit('below_minimum', `The market takes no orders below ${fromUnits(least, 6)} shares`)
   const cash = cashOf(size, priceMicros)
   const sides =
-    wish.side === 'buy' ? { makerUnits: cash, takerUnits: size } : { makerUnits: size, takerUnits: cash }
+    terms.side === 'buy' ? { makerUnits: cash, takerUnits: size } : { makerUnits: size, takerUnits: cash }
   return { ...sides, priceMicros, sizeUnits: size }
 }

@@ -67,10 +67,10 @@ function expirationOf({ timeInForce, expiresAt }: OrderRequest, now: Date): numb
   return expiration
 }
 
-function assertKind({ wish, timeInForce, postOnly }: OrderRequest): void {
+function assertKind({ terms, timeInForce, postOnly }: OrderRequest): void {
   const rests = timeInForce === 'gtc' || timeInForce === 'gtd'
-  if (wish.type === 'market' && rests) throw invalid('type_invalid', 'A market order is of type fok or fak')
-  if (wish.type === 'limit' && wish.side === 'buy' && !rests)
+  if (terms.type === 'market' && rests) throw invalid('type_invalid', 'A market order is of type fok or fak')
+  if (terms.type === 'limit' && terms.side === 'buy' && !rests)
     throw invalid('type_invalid', 'A buy of type fok or fak names its dollars')
   if (postOnly && !rests) throw invalid('type_invalid', 'Only resting orders can be post-only')
 }
@@ -123,13 +123,13 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
   return {
     async prepareOrder(request) {
       assertKind(request)
-      const { wallet, outcome, wish, timeInForce, postOnly } = request
+      const { wallet, outcome, terms, timeInForce, postOnly } = request
       const now = clock.now()
       const expiration = expirationOf(request, now)
       const { exchange, market: current } = await route(outcome.outcomeId)
       if (outcome.venue !== venueName || outcome.marketId.toLowerCase() !== current.marketId.toLowerCase())
         throw notFound('market')
-      const { makerUnits, takerUnits, priceMicros, sizeUnits } = orderAmounts(wish, current)
+      const { makerUnits, takerUnits, priceMicros, sizeUnits } = orderAmounts(terms, current)
       const action: OutcomeOrderAction = {
         type: 'order',
         exchange: exchange satisfies ExchangeName,
@@ -138,7 +138,7 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
         wallet: wallet.wallet,
         owner: wallet.owner,
         outcomeId: outcome.outcomeId,
-        side: wish.side,
+        side: terms.side,
         makerUnits,
         takerUnits,
         timestampMs: clock.now().getTime(),

@@ -92,7 +92,7 @@ const makerSide = (trade: WireTrade, maker: MakerOrder): 'buy' | 'sell' => {
   return maker.asset_id === trade.asset_id ? otherSide(side) : side
 }
 
-/** Returns the account's own legs. The fields of a trade itself are the taker's, whoever reads it. */
+/** Returns the account's own legs. The fields of a trade itself are the taker's, also for a maker who reads it. */
 export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
   const matchedAt = dateOf(trade.match_time)
   if (!matchedAt) throw changed('time of a trade')

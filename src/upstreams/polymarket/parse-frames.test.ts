@@ -57,7 +57,7 @@ test('changes of prices name the best of each outcome, and an empty side has non
   )
 })
 
-test('ticks, last trades and results are told', () => {
+test('ticks, last trades and results become updates', () => {
   const [tick] = parseMarketFrame({
     event_type: 'tick_size_change',
     market: '0xm',

@@ -3,7 +3,7 @@ import { fits } from '#kernel/contract/fits-schema.ts'
 import type { RelayReply, RelayState, VenueRelayer } from '#kernel/money/prediction-setup.ts'
 import { type RelayerKey, relayerHeaders } from './auth-headers.ts'
 import { contracts } from './contracts.ts'
-import { wholeOf } from './decimals.ts'
+import { baseUnitsOf } from './decimals.ts'
 import { safeTransactionOf } from './multi-send.ts'
 import { chainNonceOf, isWalletBusy, relayRefusalOf } from './refusals.ts'
 import type { Call, Requests } from './requests.ts'
@@ -39,7 +39,7 @@ export function createRelayer({ requests, relayerKey, clock }: RelayerDeps): Ven
     async nonce({ kind, owner }) {
       const query = { address: owner, type: kind === 'safe' ? 'SAFE' : 'WALLET' }
       const path = '/v1/account/transactions/params'
-      return wholeOf((await requests.read(authorized({ path, query }), RelayParams)).nonce)
+      return baseUnitsOf((await requests.read(authorized({ path, query }), RelayParams)).nonce)
     },
     createWalletBody: (owner) =>
       JSON.stringify({ from: owner, to: contracts.walletFactory, type: 'WALLET-CREATE' }),
@@ -85,7 +85,7 @@ export function createRelayer({ requests, relayerKey, clock }: RelayerDeps): Ven
       if (status === 200 && fits(RelaySubmitted, value))
         return { type: 'accepted', relayId: value.transactionID }
       if (status < 400) return { type: 'unknown', message: 'an unknown format' }
-      if (isWalletBusy(message)) return { type: 'later', reason: 'busy', message, retryAfterMs: null }
+      if (isWalletBusy(message)) return { type: 'later', reason: 'wallet_busy', message, retryAfterMs: null }
       const reason = relayRefusalOf(message)
       return { type: 'rejected', reason, message, chainNonce: chainNonceOf(message) }
     },

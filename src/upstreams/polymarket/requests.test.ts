@@ -27,7 +27,7 @@ const outcomeOf = async (reply: Partial<NetReply> | Fault) => {
 }
 const error = (text: string, more: object = {}) => JSON.stringify({ error: text, ...more })
 
-test('a refusal, an unknown outcome and a request that was not sent are told apart', async () => {
+test('a refusal, an unknown outcome and a request that was not sent are distinguished', async () => {
   assert.deepEqual(await outcomeOf(new Fault('unavailable', 'closed')), ['not_sent'])
   assert.deepEqual(await outcomeOf(new Fault('upstream_timeout', 'silent')), ['unknown'])
   assert.deepEqual(await outcomeOf(new Fault('upstream_rejected', 'too large')), ['unknown'])

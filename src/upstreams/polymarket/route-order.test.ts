@@ -113,7 +113,7 @@ test('each contradiction of the venue leaves the order unsigned', () => {
   }
 })
 
-test('a market that takes no orders is closed, whoever says so', () => {
+test('a market that takes no orders is closed, by the catalogue or by the order book', () => {
   const facts = factsOf()
   assert.equal(faultOf({ ...facts, listed: { ...facts.listed, acceptsOrders: false } }), 'market_closed')
   assert.equal(faultOf({ ...facts, traded: { ...facts.traded, ao: false } }), 'market_closed')

@@ -56,5 +56,5 @@ export function routeOrder(facts: RoutingFacts): Route {
     matchDelaySeconds: traded.sd ?? listed.matchDelaySeconds,
     fee: traded.fd ? feeOf({ rate: traded.fd.r, exponent: traded.fd.e }) : listed.fee,
   }
-  return { exchange: exchangeOf(protocol, listed.isNegRisk), market }
+  return { exchange: exchangeOf(protocol, listed), market }
 }

@@ -52,9 +52,9 @@ export function openStreamSocket(options: SocketOptions): StreamSocket {
       if (isClosed) return
       const current = new WebSocket(url, { handshakeTimeout: handshakeTimeoutMs, maxPayload: frameBytesMax })
       socket = current
-      let heardMs = performance.now()
+      let receivedMs = performance.now()
       const pinging = setInterval(() => {
-        if (performance.now() - heardMs > silentMsMax) current.terminate()
+        if (performance.now() - receivedMs > silentMsMax) current.terminate()
         else if (current.readyState === current.OPEN) current.send('PING')
       }, pingEveryMs)
       current.on('open', () => {
@@ -64,7 +64,7 @@ export function openStreamSocket(options: SocketOptions): StreamSocket {
         opened.resolve()
       })
       current.on('message', (data) => {
-        heardMs = performance.now()
+        receivedMs = performance.now()
         receive(data)
       })
       current.on('error', (error) => log.debug({ error }, 'socket of the prediction market failed'))

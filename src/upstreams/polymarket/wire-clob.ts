@@ -97,7 +97,7 @@ const MakerOrder = T.Object({
   outcome: maybe(text),
   side: maybe(text),
 })
-/** The top level is the taker's, whoever reads it. https://docs.polymarket.com/api-reference/trade/get-trades */
+/** The top level is the taker's, also for a maker who reads it. https://docs.polymarket.com/api-reference/trade/get-trades */
 export const WireTrade = T.Object({
   id: text,
   taker_order_id: text,
