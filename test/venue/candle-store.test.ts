@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Series } from '#engines/candles/candle-rows.ts'
 import { type CandleStore, createCandleStore } from '#engines/candles/candle-store.ts'
+import { createFundingStore } from '#engines/candles/funding-store.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -150,5 +151,25 @@ describe('stored candles', () => {
       pages >= series.length * 2 && tookMs >= (weight / perMinute) * 60_000 * 0.9,
       `${pages} pages, ${tookMs} ms`,
     )
+  })
+
+  test('the rate of an hour that the venue publishes late is read with the next one', async () => {
+    const nowMs = await venueMs()
+    const hourMs = 3_600_000
+    const toMs = Math.floor(nowMs / hourMs) * hourMs + 1
+    const late = { isLate: true }
+    const rates = createFundingStore({
+      db: home.database.pool,
+      venue: {
+        fundingPage: async (...asked) =>
+          (await client.fundingPage(...asked)).filter(({ atMs }) => !late.isLate || atMs < toMs - 1),
+      },
+    })
+    const time = { fromMs: toMs - 10 * hourMs, toMs }
+    await rates.fill(market, time, owner)
+    assert.equal((await rates.read(market, time)).length, 9)
+    late.isLate = false
+    await rates.fill(market, time, owner)
+    assert.equal((await rates.read(market, time)).length, 10)
   })
 })

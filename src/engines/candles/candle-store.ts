@@ -99,7 +99,8 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     const { fromMs, owner } = page
     const spanMs = candleSpanMs[span]
     // The candle after the page shows that the last one of the page has closed.
-    const rows = await venue.candlePage(market, span, { fromMs, toMs: page.toMs + spanMs - 1 }, owner)
+    const count = (page.toMs - fromMs) / spanMs + 1
+    const rows = await venue.candlePage(market, span, { fromMs, toMs: page.toMs + spanMs - 1, count }, owner)
     const toMs = finalUntil(rows, page)
     const weight = weightOf(rows.length)
     if (toMs <= fromMs) return { toMs: fromMs, weight }
