@@ -42,7 +42,7 @@ export async function runNow(
   if (isLive(row) && row.status !== 'active')
     throw new Fault(
       'conflict',
-      'A live strategy runs once it is active: activate it, or set its `mode` to `paper`',
+      'A live strategy runs only while it is active: activate it, or set its `mode` to `paper`',
       {
         extras: { status: row.status },
       },
