@@ -118,9 +118,9 @@ test('a match may fail, be sent again under another hash, or first not be broadc
   const again = await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
   const id = again.tradeIDs?.[0]
   const confirmed = await frames.next('the end', (frame) => frame.id === id && frame.status === 'CONFIRMED')
-  const told = frames.all.filter((frame) => frame.id === id).map(({ status }) => status)
+  const reported = frames.all.filter((frame) => frame.id === id).map(({ status }) => status)
   assert.deepEqual(
-    new Set(told),
+    new Set(reported),
     new Set(['MATCHED_NOT_BROADCASTED', 'MATCHED', 'RETRYING', 'MINED', 'CONFIRMED']),
   )
   const first = frames.all.find((frame) => frame.id === id && frame.status === 'MATCHED')
@@ -199,11 +199,11 @@ test('requests are throttled, lost, late and answered by a proxy; sockets drop',
   // The reply is lost, the order is not.
   await venue.control('POST', '/faults', { endpoint: 'clob', type: '/order', effect: 'dropReply', count: 1 })
   await assert.rejects(buy(client, 0.33))
-  const { orders: kept } = await venue.control<{ orders: { price: string }[] }>(
+  const { orders: remaining } = await venue.control<{ orders: { price: string }[] }>(
     'GET',
     `/effects?wallet=${address}`,
   )
-  assert.ok(kept.some(({ price }) => price === '0.33'))
+  assert.ok(remaining.some(({ price }) => price === '0.33'))
   const frames = await openFrames(urls.socket, 'market', { type: 'market', assets_ids: [yes] })
   await frames.next('the book', ({ event_type }) => event_type === 'book')
   const { dropped } = await venue.control<{ dropped: number }>('POST', '/ws/drop')
