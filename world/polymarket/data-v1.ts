@@ -17,14 +17,27 @@ export const walletOfQuery = ({ query }: Request, name = 'user'): string => {
 
 export const percent = (part: number, whole: number): number => (whole === 0 ? 0 : (part / whole) * 100)
 
-const dayOf = (venue: Venue): string =>
-  new Date(venue.state.genesisMs + 365 * 86_400_000).toISOString().slice(0, 10)
+/** What a position has of its market. */
+export const positionMarket = (venue: Venue, { market, outcome }: Position) => {
+  const other = otherOutcome(outcome)
+  return {
+    title: market.question,
+    slug: market.slug,
+    icon: '',
+    eventId: market.event.id,
+    eventSlug: market.event.slug,
+    outcome: market.outcomes[outcome],
+    outcomeIndex: outcome,
+    oppositeOutcome: market.outcomes[other],
+    oppositeAsset: market.tokens[other],
+    endDate: new Date(venue.state.genesisMs + 365 * 86_400_000).toISOString().slice(0, 10),
+  }
+}
 
 /** Addresses are answered in lower case, as upstream does. */
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
   const { market, outcome, size, cost, bought, realized } = position
   const value = worthOf(venue, position)
-  const other = otherOutcome(outcome)
   return {
     proxyWallet: wallet,
     asset: market.tokens[outcome],
@@ -41,23 +54,14 @@ const positionView = (venue: Venue, wallet: string, all: readonly Position[], po
     curPrice: markOf(venue, position) / 10_000,
     redeemable: isRedeemable(venue, position),
     mergeable: hasBoth(all, position),
-    title: market.question,
-    slug: market.slug,
-    icon: '',
-    eventId: market.event.id,
-    eventSlug: market.event.slug,
-    outcome: market.outcomes[outcome],
-    outcomeIndex: outcome,
-    oppositeOutcome: market.outcomes[other],
-    oppositeAsset: market.tokens[other],
-    endDate: dayOf(venue),
+    ...positionMarket(venue, position),
     negativeRisk: market.chain.isNegRisk,
   }
 }
 
 const closedView = (venue: Venue, wallet: string, position: Position) => {
   const { market, outcome, bought, boughtCash, realized, lastMs } = position
-  const other = otherOutcome(outcome)
+  const { eventId: _, ...fields } = positionMarket(venue, position)
   return {
     proxyWallet: wallet,
     asset: market.tokens[outcome],
@@ -67,15 +71,7 @@ const closedView = (venue: Venue, wallet: string, position: Position) => {
     realizedPnl: unitsNumber(realized),
     curPrice: markOf(venue, position) / 10_000,
     timestamp: Math.floor(lastMs / 1_000),
-    title: market.question,
-    slug: market.slug,
-    icon: '',
-    eventSlug: market.event.slug,
-    outcome: market.outcomes[outcome],
-    outcomeIndex: outcome,
-    oppositeOutcome: market.outcomes[other],
-    oppositeAsset: market.tokens[other],
-    endDate: dayOf(venue),
+    ...fields,
   }
 }
 
@@ -99,7 +95,7 @@ export const wantsMarket = ({ query }: Request, market: Market | undefined): boo
   )
 }
 
-const activityView = (row: Activity) => {
+export const activityView = (row: Activity) => {
   const market = marketByCondition(row.conditionId)
   const { outcome } = row
   return {
@@ -160,7 +156,7 @@ export const publicTrades = ({ state }: Venue, request: Request, atMs: number): 
     .filter(({ leg }) => (!user || leg.wallet === user) && (!side || leg.side === side))
 }
 
-const tradeRow = ({ trade, leg }: PublicTrade) => {
+export const tradeView = ({ trade, leg }: PublicTrade) => {
   const market = marketByCondition(trade.conditionId)
   return {
     proxyWallet: leg.wallet,
@@ -288,7 +284,7 @@ export const dataV1Routes = (deps: DataDeps): Route[] => {
     route('GET /closed-positions', (request) => listClosed(deps, request)),
     route('GET /activity', (request) => listActivity(deps, request)),
     route('GET /trades', (request) =>
-      ok(page(publicTrades(venue, request, atMs()), request, 100, 10_000).map(tradeRow)),
+      ok(page(publicTrades(venue, request, atMs()), request, 100, 10_000).map(tradeView)),
     ),
     route('GET /value', (request) => {
       const wallet = walletOfQuery(request)
