@@ -32,6 +32,7 @@ const entries = [
   'world/solana/process.ts',
   'world/hyperliquid/process.ts',
   'test/crash/svm-gateway.ts',
+  'world/polymarket/process.ts',
 ]
 /**
  * Packages that find files beside their own, have native parts, or name what they store after their classes, which a

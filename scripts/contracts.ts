@@ -26,17 +26,18 @@ type Output = {
 }
 
 const worldFolder = join(import.meta.dirname, '../world/evm')
+/** Its contracts are placed at the addresses of upstream, so nothing but the interface and the runtime is needed. */
+const placedFolder = join(import.meta.dirname, '../world/polymarket')
 const gatewayFolder = join(import.meta.dirname, '../src/upstreams/evm')
 
+/** What several contracts of a folder import stands in `shared` and has no artifact of its own. */
 const compile = (folder: string) => {
-  const names = readdirSync(join(folder, 'contracts'))
+  const files = readdirSync(join(folder, 'contracts'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.sol'))
-    .map((file) => basename(file, '.sol'))
+    .map((file) => file.replaceAll('\\', '/'))
+  const names = files.filter((file) => !file.includes('/')).map((file) => basename(file, '.sol'))
   const sources = Object.fromEntries(
-    names.map((name) => [
-      `${name}.sol`,
-      { content: readFileSync(join(folder, 'contracts', `${name}.sol`), 'utf8') },
-    ]),
+    files.map((file) => [file, { content: readFileSync(join(folder, 'contracts', file), 'utf8') }]),
   )
   const settings = {
     optimizer: { enabled: true, runs: 200 },
@@ -75,6 +76,9 @@ const artifactOf = (name: string, compiled: Compiled) => {
   return `${JSON.stringify(artifact, null, 1)}\n`
 }
 
+const placedArtifactOf = (name: string, { abi, evm }: Compiled) =>
+  `${JSON.stringify({ contract: name, abi, runtime: `0x${evm.deployedBytecode.object}` }, null, 1)}\n`
+
 /** Code that a node runs in a simulation, so nothing but the runtime is needed. */
 const codeOf = (name: string, { evm }: Compiled) =>
   `/** Written by scripts/contracts.ts from contracts/${name}.sol. */\nexport const ${name.toLowerCase()}Code =\n  '0x${evm.deployedBytecode.object}'\n`
@@ -84,6 +88,11 @@ const written = [
     name,
     text: artifactOf(name, compiled),
     path: join(worldFolder, 'artifacts', `${name}.json`),
+  })),
+  ...compile(placedFolder).map(([name, compiled]) => ({
+    name,
+    text: placedArtifactOf(name, compiled),
+    path: join(placedFolder, 'artifacts', `${name}.json`),
   })),
   ...compile(gatewayFolder).map(([name, compiled]) => ({
     name,

@@ -7,10 +7,16 @@ import { readInjectedFailure } from './injected-failure-fields.ts'
 import type { FailureInjector } from './injected-failures.ts'
 import type { Override, PriceBook } from './prices/book.ts'
 import { type Fields, HttpError, numberField, type Route, rejectUnknownFields, textField } from './router.ts'
+import type { ServiceNode } from './service-process.ts'
 import type { SolanaNode } from './solana-node.ts'
-import type { SolverNode } from './solver-node.ts'
 import type { StateFile } from './state-file.ts'
 import type { VenueNode } from './venue-node.ts'
+
+/** Services that start with their first request. */
+export const providerNames = ['solver', 'lifi', 'polymarket'] as const
+export type ProviderName = (typeof providerNames)[number]
+export type Providers = Readonly<Record<ProviderName, ServiceNode>>
+const isProvider = (id: string | undefined): id is ProviderName => providerNames.some((name) => name === id)
 
 export type ControlDeps = {
   stateFile: StateFile
@@ -19,8 +25,7 @@ export type ControlDeps = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
-  solver: SolverNode
-  lifi: SolverNode
+  providers: Providers
   book: PriceBook
   manifest: () => Promise<unknown>
 }
@@ -32,7 +37,7 @@ const reorgDepthMax = 60
 const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver, lifi }: ControlDeps): Route[] => {
+const timeRoutes = ({ clock, stateFile, nodes, solana, venue, providers }: ControlDeps): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -49,8 +54,7 @@ const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver, lifi }: Co
           ...nodes.map((node) => node.syncTime()),
           solana.syncTime(),
           venue.syncTime(),
-          solver.syncTime(),
-          lifi.syncTime(),
+          ...Object.values(providers).map((provider) => provider.syncTime()),
         ])
         return now()
       },
@@ -114,17 +118,16 @@ const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
   ]
 }
 
-const isRunning = (node: EvmNode | SolanaNode | VenueNode | SolverNode): boolean =>
+const isRunning = (node: EvmNode | SolanaNode | VenueNode | ServiceNode): boolean =>
   ('endpoint' in node ? node.endpoint() : node.port()) !== undefined
 
-const chainRoutes = ({ nodes, solana, venue, solver, lifi }: ControlDeps): Route[] => {
+const chainRoutes = ({ nodes, solana, venue, providers }: ControlDeps): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
     if (id === solanaId || id === 'solana') return solana
     if (id === 'hyperliquid') return venue
-    if (id === 'solver') return solver
-    if (id === 'lifi') return lifi
+    if (isProvider(id)) return providers[id]
     throw new HttpError(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
@@ -291,7 +294,8 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
     ...priceRoutes(deps),
     ...vaultRoutes(deps),
     ...forwardedRoutes('/venues/hyperliquid', deps.venue.control),
-    ...forwardedRoutes('/solver', deps.solver.control),
-    ...forwardedRoutes('/lifi', deps.lifi.control),
+    ...forwardedRoutes('/venues/polymarket', deps.providers.polymarket.control),
+    ...forwardedRoutes('/solver', deps.providers.solver.control),
+    ...forwardedRoutes('/lifi', deps.providers.lifi.control),
   ]
 }

@@ -210,9 +210,14 @@ export const startProxy = async ({
     { preferredPort },
     (incoming, socket, head) => {
       socket.on('error', () => {})
-      const endpoint = target()
-      if (endpoint === undefined) socket.destroy()
-      else connectSocket(endpoint, incoming, socket, head)
+      const connect = () => {
+        const endpoint = target()
+        if (endpoint === undefined) socket.destroy()
+        else connectSocket(endpoint, incoming, socket, head)
+      }
+      const waiting = beforeRequest?.()
+      if (waiting) waiting.then(connect, () => socket.destroy())
+      else connect()
     },
   )
   return {

@@ -1,36 +1,15 @@
-import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
-import { compileCacheArgs } from './compile-cache.ts'
 import type { EvmNode } from './evm/node.ts'
 import type { PresetName } from './failure-presets.ts'
 import { failureInjector } from './injected-failures.ts'
 import type { ListeningServer } from './listen.ts'
-import { nodeFlags } from './node-flags.ts'
 import { startProxy } from './proxy.ts'
-import { createRestartable, type Signal } from './restartable.ts'
+import { createServiceNode, launchService, requestControl, type ServiceNode } from './service-process.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { Endpoints } from './solver/connections.ts'
 import type { WorldUrls } from './world.ts'
 
-/** A provider of cross-chain swaps in a process of its own, which starts with its first request. */
-export type SolverNode = {
-  start: () => Promise<void>
-  stop: (signal: Signal) => Promise<void>
-  /** Starts it unless it was stopped. */
-  wake: () => Promise<void> | undefined
-  /** True where an earlier run may have left open requests. */
-  hasState: () => boolean
-  syncTime: () => Promise<void>
-  /** Forwards one request to the control port of the solver. */
-  control: (method: string, path: string, body?: unknown) => Promise<{ status: number; reply: unknown }>
-  port: () => number | undefined
-  close: () => Promise<void>
-}
-
-type Ready = { port: number; controlPort: number }
 type Options = {
   name: 'solver' | 'lifi'
   dir: string
@@ -43,22 +22,6 @@ type Options = {
   /** Does not wake with a request. */
   isStopped: boolean
   log: (line: string) => void
-}
-
-const timeoutMs = 30_000
-
-const parseReady = (output: string): Ready | undefined => {
-  const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
-  return line === undefined ? undefined : (JSON.parse(line) as Ready)
-}
-
-const request = async (port: number, method: string, path: string, body?: unknown) => {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
-    method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(timeoutMs),
-  })
-  return { status: answer.status, reply: (await answer.json()) as unknown }
 }
 
 /** The solver's own way to the chains: no injected failure applies to it. They open with its first start. */
@@ -78,11 +41,11 @@ const openWays = async ({ nodes, solana }: Options) => {
   }
 }
 
-export const solverNode = (options: Options): SolverNode => {
-  const { name, dir, clock, urls, realism, log } = options
+/** A provider of cross-chain swaps. */
+export const solverNode = (options: Options): ServiceNode => {
+  const { name, dir, clock, urls, realism, isStopped, log } = options
   const entry = join(import.meta.dirname, name, 'process.ts')
   const dataDir = join(dir, name)
-  let isStopped = options.isStopped
   let ways: ReturnType<typeof openWays> | undefined
 
   const endpoints = async (): Promise<Endpoints> => {
@@ -99,65 +62,29 @@ export const solverNode = (options: Options): SolverNode => {
   }
 
   const launch = async () => {
-    await mkdir(dataDir, { recursive: true })
-    let ready: Ready | undefined
     const args = [
-      ...nodeFlags,
-      entry,
-      ...compileCacheArgs(),
-      '--data-dir',
-      dataDir,
       '--endpoints',
       JSON.stringify(await endpoints()),
       '--clock-offset-seconds',
       String(clock.offsetSeconds()),
       '--realism',
       realism,
-      '--watch-stdin',
     ]
-    const { child, port } = await startChild({
-      command: process.execPath,
-      args,
-      pidFile: join(dir, `${name}.pid`),
-      holdStdin: true,
-      parsePort: (output) => {
-        ready ??= parseReady(output)
-        return ready?.port
-      },
-    })
-    return { child, port, controlPort: ready?.controlPort ?? 0 }
+    return launchService({ entry, dataDir, args })
   }
 
-  const restartable = createRestartable({ name: `The ${name}`, launch, log })
-  const start = () => {
-    isStopped = false
-    return restartable.start()
-  }
-  const wake = () => (isStopped || restartable.current() ? undefined : restartable.start())
-  return {
-    start,
-    stop: (signal) => {
-      isStopped = true
-      return restartable.stop(signal)
-    },
-    wake,
-    hasState: () => existsSync(dataDir),
-    syncTime: async () => {
-      const current = restartable.current()
-      if (current)
-        await request(current.controlPort, 'POST', '/clock', { offset_seconds: clock.offsetSeconds() })
-    },
-    control: async (method, path, body) => {
-      await wake()
-      const current = restartable.current()
-      if (!current) return { status: 503, reply: { detail: `The ${name} is stopped.` } }
-      return request(current.controlPort, method, path, body)
-    },
-    port: () => restartable.current()?.port,
+  return createServiceNode({
+    name: `The ${name}`,
+    dataDir,
+    isStopped,
+    launch,
+    syncTime: (controlPort) =>
+      requestControl(controlPort, 'POST', '/clock', { offset_seconds: clock.offsetSeconds() }),
     close: async () => {
       const opened: ListeningServer[] = []
       if (ways) opened.push((await ways).solana, ...(await ways).evm.values())
       await Promise.all(opened.map((each) => each.close()))
     },
-  }
+    log,
+  })
 }

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
-import { controlRoutes, presetTargets } from './control.ts'
-import { type ChainId, contractsOf, sponsors, venueChain, worldChains } from './evm/chains.ts'
+import { controlRoutes, type Providers, presetTargets, providerNames } from './control.ts'
+import { contractsOf, predictionChain, sponsors, venueChain, worldChains } from './evm/chains.ts'
 import { forkRejectionReason } from './evm/fork-guard.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { evmRealism } from './evm/realism.ts'
@@ -16,6 +16,7 @@ import { type FailureInjector, failureInjector } from './injected-failures.ts'
 import { type ListeningServer, listen } from './listen.ts'
 import { lockDirectory } from './lock.ts'
 import { localModelServer } from './model/model.ts'
+import { predictionNode } from './prediction-node.ts'
 import { priceBook } from './prices/book.ts'
 import { priceResponder } from './prices/price-responder.ts'
 import { startPrices } from './prices/server.ts'
@@ -24,10 +25,11 @@ import { createRouter } from './router.ts'
 import { solanaRealism } from './solana/realism.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
-import { type SolverNode, solverNode } from './solver-node.ts'
+import { solverNode } from './solver-node.ts'
 import { openStateFile, type StateFile } from './state-file.ts'
 import { localPaymentServer } from './stripe/stripe.ts'
 import { type TokenJudges, tokenJudges } from './token-judges.ts'
+import { urlsOf } from './urls.ts'
 import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
 
@@ -36,21 +38,20 @@ type Options = {
   port: number
   automine: boolean
   realism: PresetName
-  /** Chains by their id, `solana`, `hyperliquid`, `solver` and `lifi`; undefined: all of them. */
+  /** Chains by their id, `solana`, `hyperliquid`, `polymarket`, `solver` and `lifi`; undefined: all of them. */
   only?: readonly string[] | undefined
-  /** Starts the providers of swaps before their first request. */
+  /** Starts also what otherwise starts with its first request. */
   isEager: boolean
   log: (line: string) => void
 }
 type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
 
-/** The providers of swaps start then, so that the start of the world does not wait for them. */
+/** Services that wait for a request start then, so that the start of the world does not wait for them. */
 const providerWakeMs = 1_500
 
 const services = [
   'hyperliquid',
-  'solver',
-  'lifi',
+  ...providerNames,
   'honeypot',
   'rugcheck',
   'prices',
@@ -92,8 +93,7 @@ type ProxyTargets = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
-  solver: SolverNode
-  lifi: SolverNode
+  providers: Providers
   judges: TokenJudges
   model: ReturnType<typeof localModelServer>
   images: ReturnType<typeof localImageServer>
@@ -103,7 +103,7 @@ type ProxyTargets = {
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi, judges, model, images, payments }: ProxyTargets,
+  { injectors, nodes, solana, venue, providers, judges, model, images, payments }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -140,18 +140,16 @@ const openProxies = async (
       injector: injectorFor('hyperliquid'),
       target: loopbackEndpoint(venue.port),
     }).then((proxy) => ['hyperliquid', proxy] as const),
-    startProxy({
-      preferredPort: preferredPort('solver'),
-      injector: injectorFor('solver'),
-      target: loopbackEndpoint(solver.port),
-      beforeRequest: solver.wake,
-    }).then((proxy) => ['solver', proxy] as const),
-    startProxy({
-      preferredPort: preferredPort('lifi'),
-      injector: injectorFor('lifi'),
-      target: loopbackEndpoint(lifi.port),
-      beforeRequest: lifi.wake,
-    }).then((proxy) => ['lifi', proxy] as const),
+    ...providerNames.map(async (name) => {
+      const { port, wake } = providers[name]
+      const proxy = await startProxy({
+        preferredPort: preferredPort(name),
+        injector: injectorFor(name),
+        target: loopbackEndpoint(port),
+        beforeRequest: wake,
+      })
+      return [name, proxy] as const
+    }),
     judges
       .startHoneypot({ preferredPort: preferredPort('honeypot'), injector: injectorFor('honeypot') })
       .then((server) => ['honeypot', server] as const),
@@ -176,37 +174,16 @@ const openProxies = async (
   return new Map<string, ListeningServer>(await Promise.all([...evm, ...rest]))
 }
 
-const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls => {
-  const url = (port: number | undefined) => `http://127.0.0.1:${port}`
-  const evm = Object.fromEntries(worldChains.map(({ id }) => [id, url(ports[`evm:${id}`])]))
-  const control = url(controlPort)
-  return {
-    evm: evm as Record<ChainId, string>,
-    solana: url(ports.solana),
-    hyperliquid: url(ports.hyperliquid),
-    solver: url(ports.solver),
-    lifi: url(ports.lifi),
-    honeypot: url(ports.honeypot),
-    rugcheck: url(ports.rugcheck),
-    prices: url(ports.prices),
-    model: `${url(ports.model)}/v1`,
-    images: url(ports.images),
-    stripe: url(ports.stripe),
-    faucet: `${control}/faucet`,
-    control,
-  }
-}
-
-const closeProviders = async (providers: readonly SolverNode[]) => {
-  for (const provider of providers) {
+const closeProviders = async (providers: Providers) => {
+  for (const provider of Object.values(providers)) {
     await provider.stop('SIGTERM')
     await provider.close()
   }
 }
 
 /** Open requests of an earlier run continue; otherwise the first request starts a provider. */
-const wakeProviders = (providers: readonly SolverNode[], { isEager }: { isEager: boolean }) => {
-  for (const provider of providers)
+const wakeProviders = (providers: Providers, { isEager }: { isEager: boolean }) => {
+  for (const provider of Object.values(providers))
     if (isEager || provider.hasState())
       setTimeout(() => provider.wake()?.catch(() => {}), providerWakeMs).unref()
 }
@@ -239,9 +216,13 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
 
   let urls: WorldUrls | undefined
   const shared = { dir: dataDir, clock, nodes, solana, urls: () => urls, realism, log }
-  const openProvider = (name: 'solver' | 'lifi') =>
-    solverNode({ ...shared, name, isStopped: !isWanted(name) })
-  const [solver, lifi] = [openProvider('solver'), openProvider('lifi')]
+  const openSolver = (name: 'solver' | 'lifi') => solverNode({ ...shared, name, isStopped: !isWanted(name) })
+  const polygon = nodes.find(({ chain }) => chain.id === predictionChain)
+  const providers: Providers = {
+    solver: openSolver('solver'),
+    lifi: openSolver('lifi'),
+    polymarket: predictionNode({ ...shared, polygon, isStopped: !isWanted('polymarket') }),
+  }
   const manifest = async () => ({
     world_id: stateFile.value.world_id,
     urls,
@@ -255,8 +236,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       ...nodes.map((node) => [node.chain.id, node.endpoint() !== undefined]),
       [solanaId, solana.port() !== undefined],
       ['hyperliquid', venue.port() !== undefined],
-      ['solver', solver.port() !== undefined],
-      ['lifi', lifi.port() !== undefined],
+      ...Object.entries(providers).map(([name, { port }]) => [name, port() !== undefined] as const),
     ]),
   })
   const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
@@ -264,7 +244,17 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const images = localImageServer(clock.nowMs)
   const payments = localPaymentServer({ dir: dataDir, nowMs: clock.nowMs })
   const routes = [
-    ...controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, lifi, book, manifest }),
+    ...controlRoutes({
+      stateFile,
+      clock,
+      injectors,
+      nodes,
+      solana,
+      venue,
+      providers,
+      book,
+      manifest,
+    }),
     ...judges.routes,
     ...model.routes,
     ...images.routes,
@@ -274,7 +264,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const opened: ListeningServer[] = []
   const close = async () => {
     await Promise.all(opened.map((each) => each.close()))
-    await closeProviders([solver, lifi])
+    await closeProviders(providers)
     await venue.stop('SIGTERM')
     await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
     await stateFile.save()
@@ -290,7 +280,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model, images, payments }
+    const parts = { injectors, nodes, solana, venue, providers, judges, model, images, payments }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
@@ -310,7 +300,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
-    wakeProviders([solver, lifi], { isEager })
+    wakeProviders(providers, { isEager })
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

@@ -9,6 +9,8 @@ export type WorldUrls = {
   evm: Record<'1' | '8453' | '42161' | '137', string>
   solana: string
   hyperliquid: string
+  /** The services of the prediction market; `socket` is before `/market` and `/user`. */
+  polymarket: Record<'clob' | 'gamma' | 'data' | 'relayer' | 'bridge' | 'geoblock' | 'socket', string>
   solver: string
   lifi: string
   honeypot: string
@@ -24,8 +26,8 @@ export type WorldUrls = {
   control: string
 }
 
-/** Parts of a world; the venue requires the chain of its bridge, solver and lifi those that they trade on. */
-export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid' | 'solver' | 'lifi'
+/** Parts of a world; each venue requires the chain of its money, solver and lifi those that they trade on. */
+export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid' | 'polymarket' | 'solver' | 'lifi'
 
 export type World = { urls: WorldUrls; worldId: string } & AsyncDisposable
 

@@ -350,7 +350,7 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
   },
   {
     name: 'lanes',
-    in: 'world/hyperliquid/keccak.ts',
+    in: 'world/venue-core/keccak.ts',
     why: 'the word of Keccak for its 64-bit words',
   },
   { name: 'heard', in: 'src/grammar', why: 'a word that people say, in the lexicon' },

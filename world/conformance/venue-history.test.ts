@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Command } from '#world/hyperliquid/apply.ts'
-import { openJournal, replay, writeLine } from '#world/hyperliquid/journal.ts'
+import { venueMachine } from '#world/hyperliquid/journal.ts'
 import { conservation } from '#world/hyperliquid/settlement.ts'
+import { openJournal, replay, writeLine } from '#world/venue-core/journal.ts'
 import { dollars, limit, startMs, userAt } from './venue/in-memory-venue.ts'
 
 let dataDir: string
@@ -15,14 +16,15 @@ before(() => {
 after(() => rmSync(dataDir, { recursive: true, force: true }))
 
 const user = userAt(0x61)
-const open = () => openJournal(dataDir, 3, startMs)
+const machine = () => venueMachine(dataDir, 3)
+const open = () => openJournal(dataDir, machine(), startMs)
 type Open = ReturnType<typeof open>
 
 let nowMs = startMs
 const run = ({ journal, venue }: Open, command: Command) => {
   nowMs += 1
   journal.append(writeLine(command, nowMs))
-  replay(venue, command, nowMs)
+  replay(machine(), venue, command, nowMs)
 }
 const order = (opened: Open, wire: object) =>
   run(opened, {

@@ -32,6 +32,7 @@ import {
   privateKeyToAccount,
 } from 'viem/accounts'
 import { arbitrum, base, mainnet, polygon } from 'viem/chains'
+import { addressOfContract, contractFiles } from '#world/polymarket/chain/artifacts.ts'
 import { startWorld, type World, type WorldUrls } from '#world/world.ts'
 
 type ChainKey = keyof WorldUrls['evm']
@@ -195,6 +196,18 @@ test('four chains answer under their real ids and the manifest names them', asyn
       tokens.flatMap(({ symbol, decimals }) => [symbol, decimals]),
     )
   }
+})
+
+test('Polygon has the contracts of the prediction market, at the addresses of production', async () => {
+  const codes = await Promise.all(
+    contractFiles.map((file) => reader('137').getCode({ address: addressOfContract(file) })),
+  )
+  assert.deepEqual(
+    contractFiles.filter((_, i) => codes[i] === undefined),
+    [],
+  )
+  const read = { address: addressOfContract('PolymarketUsd'), abi: erc20Abi } as const
+  assert.equal(await reader('137').readContract({ ...read, functionName: 'symbol' }), 'pUSD')
 })
 
 test('USDC has six digits, can be sent, and moves by a signed permit', async () => {

@@ -133,6 +133,8 @@ export const vault: Address = '0xea12000000000000000000000000000000008453'
 export const vaultChain: ChainId = '8453'
 /** Chain of the venue's bridge. */
 export const venueChain: ChainId = '42161'
+/** Chain of the prediction market. */
+export const predictionChain: ChainId = '137'
 
 /** Where deposits for the solver go, as at Relay. */
 export const depository: Address = '0x4cD00E387622C35bDDB9b4c962C136462338BC31'

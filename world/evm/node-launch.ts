@@ -4,7 +4,7 @@ import { type Anvil, startAnvil } from './anvil.ts'
 import type { Autosave } from './autosave.ts'
 import type { CallJournal } from './call-journal.ts'
 import { mineAtWorldTime } from './chain-time.ts'
-import { sponsors, type WorldChain, worldChains } from './chains.ts'
+import { predictionChain, sponsors, type WorldChain, worldChains } from './chains.ts'
 import type { EventArchive } from './event-archive.ts'
 import { miningModeCall } from './reorg.ts'
 import { readMarker, replay } from './replay.ts'
@@ -51,6 +51,13 @@ const fundSponsors = async (rpc: Rpc) => {
   )
 }
 
+/** Worlds of an earlier version lack what is placed since. */
+const completeChain = async (rpc: Rpc, { id }: WorldChain) => {
+  if (id !== predictionChain) return
+  const { placeContracts } = await import('#world/polymarket/chain/place.ts')
+  await placeContracts(rpc)
+}
+
 export const createLauncher = (options: Options): (() => Promise<Anvil>) => {
   const { chain, dir, clock, automine, seed, log, files, archive, journal, autosave } = options
   const { recordedRpc, onLaunching } = options
@@ -74,6 +81,7 @@ export const createLauncher = (options: Options): (() => Promise<Anvil>) => {
       journal.clear()
     }
     const isRestored = await restore(anvil)
+    if (!fresh) await completeChain(recordedRpc(anvil), chain)
     await fundSponsors(recordedRpc(anvil))
     await mineAtWorldTime(anvil.rpc, clock)
     // The first save marks a finished seed, so it comes last. A restored chain may have got blocks that were not recorded.

@@ -30,7 +30,8 @@ export const rpcOver = (post: Rpc['post'], close: () => void): Rpc => {
     const byId = new Map(answer.map((reply) => [reply.id, reply]))
     return requests.map(({ method }, id) => {
       const reply = byId.get(id)
-      if (!reply || reply.error) throw new Error(`${method}: ${reply?.error?.message ?? 'no answer'}`)
+      if (!reply || reply.error)
+        throw new Error(`${method}: ${reply?.error?.message ?? 'no answer'}`, { cause: reply?.error })
       return reply.result
     })
   }

@@ -1,4 +1,5 @@
 import { concat, encodeAbiParameters, type Hex, numberToHex, parseUnits } from 'viem'
+import { placeContracts } from '#world/polymarket/chain/place.ts'
 import { priceBook } from '#world/prices/book.ts'
 import { artifact, multicall3Bytecode, uniswapArtifact } from './artifact.ts'
 import type { Address, WorldChain, WorldToken } from './chains.ts'
@@ -136,4 +137,5 @@ export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
   const calls = [...poolCalls(chain), ...vaultCalls(chain)]
   await sendCalls(rpc, [calls])
   await launchTokens(rpc, chain)
+  if (chain.id === chains.predictionChain) await placeContracts(rpc)
 }

@@ -1,4 +1,4 @@
-import { rejectRequest } from './errors.ts'
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import type { Account, Agent, State } from './state.ts'
 
 const dayMs = 86_400_000

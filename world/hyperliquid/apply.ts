@@ -1,6 +1,6 @@
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import { placeGroup } from './brackets.ts'
 import { addTrade } from './candles.ts'
-import { rejectRequest } from './errors.ts'
 import { type Answer, perform, type Request } from './exchange.ts'
 import { hourMs, payFunding, sampleEveryMs, samplePremiums } from './funding.ts'
 import { liquidate } from './liquidation.ts'

@@ -1,5 +1,5 @@
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import { checkOrder } from './checks.ts'
-import { rejectRequest } from './errors.ts'
 import { marketOf } from './markets.ts'
 import {
   awaitTrigger,

@@ -1,12 +1,18 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { isForeignOrigin } from '#world/origin-check.ts'
+import type { Server } from 'node:http'
+import {
+  type ControlRoute,
+  type ControlRoutes,
+  commonControls,
+  controlNumber as number,
+  serveControl as serveRoutes,
+} from '#world/venue-core/control-server.ts'
+import type { InjectedFailures } from '#world/venue-core/injected-failures.ts'
+import { RequestError } from '#world/venue-core/request-error.ts'
 import type { AccountHistory } from './account-history.ts'
 import { canonicalAction } from './actions.ts'
 import type { Bridge } from './bridge.ts'
 import { parseUnits, priceText, unitsText } from './decimal.ts'
 import type { Engine } from './engine.ts'
-import { RequestError } from './errors.ts'
-import type { InjectedFailure, InjectedFailures } from './injected-failures.ts'
 import { crossSummary } from './margin.ts'
 import { marketNamed, markets } from './markets.ts'
 import type { OrderWire } from './place-order.ts'
@@ -29,9 +35,6 @@ export type ControlDeps = {
   history: AccountHistory
 }
 
-type Body = Record<string, unknown>
-type Route = (deps: ControlDeps, body: Body, query: URLSearchParams) => unknown
-
 const address = (value: unknown): string => {
   if (typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)) return value.toLowerCase()
   throw new RequestError('user must be an address')
@@ -42,11 +45,6 @@ const units = (value: unknown): bigint => {
     typeof value === 'string' || typeof value === 'number' ? parseUnits(String(value), 8) : undefined
   if (parsed === undefined || parsed <= 0n) throw new RequestError('amount must be a decimal above zero')
   return parsed
-}
-
-const number = (value: unknown, name: string): number => {
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw new RequestError(`${name} must be a number`)
 }
 
 /** The venue's own record of an account, in memory form: tests compare everything else with it. */
@@ -117,7 +115,7 @@ const byCloid = ({ engine }: ControlDeps, cloid: string) =>
       spentUsd: unitsText(order.spent),
     }))
 
-const effects: Route = (deps, _body, query) => {
+const effects: ControlRoute<ControlDeps> = (deps, _body, query) => {
   const user = query.get('user')
   const cloid = query.get('cloid')
   const { state } = deps.engine.venue
@@ -167,7 +165,7 @@ const settingNames: readonly (keyof Settings)[] = [
   'wsUsersPerAddress',
 ]
 
-const routes: Record<string, Route> = {
+const routes: ControlRoutes<ControlDeps> = {
   'GET /effects': effects,
   'GET /markets': ({ engine }) =>
     markets.map(({ asset, coin }) => {
@@ -187,10 +185,6 @@ const routes: Record<string, Route> = {
     const by = number(ms, 'ms')
     if (by < 0 || by > 400 * 86_400_000) throw new RequestError('ms must be between 0 and 400 days')
     engine.advance(by)
-    return { nowMs: engine.venue.state.nowMs }
-  },
-  'POST /tick': ({ engine }) => {
-    engine.submit({ kind: 'tick' })
     return { nowMs: engine.venue.state.nowMs }
   },
   'POST /funding': ({ engine }) => {
@@ -246,16 +240,6 @@ const routes: Record<string, Route> = {
     })
     return {}
   },
-  'GET /usage': () => ({ ...process.cpuUsage(), residentBytes: process.memoryUsage.rss() }),
-  'GET /faults': ({ faults }) => faults.list(),
-  'POST /faults': ({ faults }, { seed, ...fault }) => ({
-    id: faults.add(fault as InjectedFailure, typeof seed === 'number' ? seed : 1),
-  }),
-  'DELETE /faults': ({ faults }, { id }) => {
-    faults.remove(typeof id === 'number' ? id : undefined)
-    return {}
-  },
-  'POST /ws/drop': ({ stream }) => ({ dropped: stream.drop() }),
   'POST /bridge/scan': async ({ bridge }) => {
     if (!bridge) throw new RequestError('No Arbitrum node was given')
     await bridge.runOnce()
@@ -263,44 +247,8 @@ const routes: Record<string, Route> = {
   },
 }
 
-const readJson = async (request: IncomingMessage): Promise<Body> => {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  const text = Buffer.concat(parts).toString('utf8')
-  return text === '' ? {} : JSON.parse(text)
-}
-
-const run = async (
-  deps: ControlDeps,
-  request: IncomingMessage,
-): Promise<{ status: number; reply: unknown }> => {
-  const url = new URL(request.url ?? '/', 'http://control')
-  const route = routes[`${request.method} ${url.pathname}`]
-  if (!route) return { status: 404, reply: { error: 'No such control' } }
-  try {
-    return { status: 200, reply: await route(deps, await readJson(request), url.searchParams) }
-  } catch (error) {
-    if (error instanceof RequestError || error instanceof SyntaxError)
-      return { status: 400, reply: { error: error.message } }
-    throw error
-  }
-}
-
 const plainJson = (value: unknown): string =>
   JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? unitsText(item) : item))
 
-/** Bound to loopback, and never on the venue's own port. */
 export const serveControl = (deps: ControlDeps): Server =>
-  createServer((request, response) => {
-    if (isForeignOrigin(request)) return void response.writeHead(403).end()
-    run(deps, request)
-      .then(({ status, reply }) =>
-        deps.engine.afterPersist(() => {
-          response.writeHead(status, { 'content-type': 'application/json' }).end(plainJson(reply))
-        }),
-      )
-      .catch((error: unknown) => {
-        process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
-        response.writeHead(500).end()
-      })
-  })
+  serveRoutes({ routes: { ...commonControls, ...routes }, deps, stringify: plainJson })

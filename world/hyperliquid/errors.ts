@@ -38,10 +38,3 @@ export const postOnly = (bbo: string, asset: number): OrderError => ({
 
 export const neverPlaced = (asset: number): string =>
   `Order was never placed, already canceled, or filled. asset=${asset}`
-
-/** Rejects a whole request. */
-export class RequestError extends Error {}
-
-export const rejectRequest: (sentence: string) => never = (sentence) => {
-  throw new RequestError(sentence)
-}

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isPicked, type Realism } from './realism.ts'
+import { isPicked } from '#world/venue-core/realism-settings.ts'
+import type { Realism } from './realism.ts'
 import type { Account } from './state.ts'
 import type { Json } from './views.ts'
 

@@ -1,4 +1,4 @@
-import { rejectRequest } from './errors.ts'
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import { availableMargin, initialMargin, isolatedValue, marginUsed, positionValue } from './margin.ts'
 import { marketOf, type Perp } from './markets.ts'
 import type { Account } from './state.ts'

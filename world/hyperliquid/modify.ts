@@ -1,4 +1,5 @@
-import { neverPlaced, rejectRequest } from './errors.ts'
+import { rejectRequest } from '#world/venue-core/request-error.ts'
+import { neverPlaced } from './errors.ts'
 import { endOrder } from './order-lifecycle.ts'
 import { type OrderWire, type PlaceStatus, placeOrder } from './place-order.ts'
 import type { Account, Order } from './state.ts'

@@ -1,9 +1,18 @@
-import { nextRandom, type RandomState } from '#world/venue-core/random.ts'
-import { RequestError } from './errors.ts'
+import {
+  createSettingsControl,
+  fieldsOf,
+  type Lag,
+  type LagNames,
+  lagOf,
+  longestMs,
+  noLag,
+  numberIn,
+  type Parsers,
+  readSettings,
+  rejectSetting,
+  type SettingsControl,
+} from '#world/venue-core/realism-settings.ts'
 import type { Account } from './state.ts'
-
-/** Delays a share of the answers: `rate` of them by `minMs` to `maxMs`. */
-export type Lag = { rate: number; minMs: number; maxMs: number }
 
 /** How far the venue's answers lag behind its state. Applies to reads only: no write is affected. */
 export type Realism = {
@@ -38,23 +47,19 @@ export type Realism = {
   network: 'both' | 'mainnet' | 'testnet'
 }
 
-type SettingName = Exclude<keyof Realism, 'seed'>
-export type LagSetting = {
-  [K in SettingName]: Realism[K] extends Lag ? K : never
-}[SettingName]
+export type LagSetting = LagNames<Realism>
 
-const none: Lag = { rate: 0, minMs: 0, maxMs: 0 }
 const often: Lag = { rate: 0.5, minMs: 0, maxMs: 800 }
 
 export const quiet: Realism = {
   seed: 1,
-  statusLag: none,
+  statusLag: noLag,
   statusBlind: { rate: 0, forMs: 0 },
-  fillsLag: none,
-  openOrdersLag: none,
-  clearinghouseLag: none,
-  spotLag: none,
-  ledgerLag: none,
+  fillsLag: noLag,
+  openOrdersLag: noLag,
+  clearinghouseLag: noLag,
+  spotLag: noLag,
+  ledgerLag: noLag,
   accountMode: 'default',
   foreignRecords: false,
   unknownStatus: { rate: 0, word: 'unlistedCancel' },
@@ -82,37 +87,6 @@ export const realistic: Realism = {
 
 export const presets: Readonly<Record<string, Realism>> = { quiet, realistic }
 
-const rejectSetting = (name: string, wants: string): never => {
-  throw new RequestError(`${name} must be ${wants}`)
-}
-
-const numberIn = (name: string, value: unknown, low: number, high: number): number =>
-  typeof value === 'number' && value >= low && value <= high
-    ? value
-    : rejectSetting(name, `a number from ${low} to ${high}`)
-
-const longestMs = 600_000
-
-const fieldsOf = (name: string, value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null
-    ? (value as Record<string, unknown>)
-    : rejectSetting(name, 'an object')
-
-/** A number is a lag of exactly that many milliseconds on every answer. */
-const lagOf = (name: string, value: unknown): Lag => {
-  if (typeof value === 'number') {
-    const ms = numberIn(name, value, 0, longestMs)
-    return { rate: ms === 0 ? 0 : 1, minMs: ms, maxMs: ms }
-  }
-  const { rate = 1, minMs = 0, maxMs } = fieldsOf(name, value)
-  const from = numberIn(`${name}.minMs`, minMs, 0, longestMs)
-  return {
-    rate: numberIn(`${name}.rate`, rate, 0, 1),
-    minMs: from,
-    maxMs: numberIn(`${name}.maxMs`, maxMs, from, longestMs),
-  }
-}
-
 const blindOf = (name: string, value: unknown): Realism['statusBlind'] => {
   const { rate = 1, forMs } = fieldsOf(name, value)
   return {
@@ -133,7 +107,7 @@ const modes = ['default', 'disabled', 'unifiedAccount', 'portfolioMargin'] as co
 export const modeOf = (name: string, value: unknown): Account['abstraction'] =>
   modes.find((mode) => mode === value) ?? rejectSetting(name, `one of ${modes.join(', ')}`)
 
-const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism[K] } = {
+const parsers: Parsers<Realism> = {
   seed: (name, value) => Math.trunc(numberIn(name, value, 0, 2_147_483_647)),
   statusLag: lagOf,
   statusBlind: blindOf,
@@ -155,18 +129,8 @@ const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism
 }
 
 /** Applies settings to `preset`, or to the current settings. */
-export const readRealism = (body: Record<string, unknown>, now: Realism): Realism => {
-  const { preset, ...fields } = body
-  const from =
-    preset === undefined ? now : (presets[String(preset)] ?? rejectSetting('preset', 'quiet or realistic'))
-  const seed = preset === undefined ? now.seed : from.seed
-  const set: Record<string, unknown> = { ...from, seed }
-  for (const [name, value] of Object.entries(fields)) {
-    if (!Object.hasOwn(parsers, name)) throw new RequestError(`There is no setting ${name}`)
-    set[name] = parsers[name as keyof Realism](name, value)
-  }
-  return set as Realism
-}
+export const readRealism = (body: Record<string, unknown>, now: Realism): Realism =>
+  readSettings(body, now, { parsers, presets })
 
 export const longestLagMs = (realism: Realism): number =>
   Math.max(
@@ -178,51 +142,9 @@ export const longestLagMs = (realism: Realism): number =>
     realism.ledgerLag.maxMs,
   )
 
-/** Stable share of records: the same record is picked at every read, and by every instance with the same seed. */
-export const isPicked = (seed: number, key: string, rate: number): boolean => {
-  if (rate <= 0) return false
-  let at = seed | 0
-  for (let i = 0; i < key.length; i += 1) at = (Math.imul(at, 31) + key.charCodeAt(i)) | 0
-  return nextRandom({ at }) < rate
-}
-
-export type RealismControl = {
-  current: () => Realism
-  /** False while every setting is that of `quiet`, so that an undisturbed read costs nothing. */
-  isSet: () => boolean
-  set: (realism: Realism) => void
-  /** One draw; each setting has its own sequence of random numbers, so that one does not shift another. */
-  lagMs: (setting: LagSetting) => number
-  isHit: (setting: SettingName, rate: number) => boolean
-}
+export type RealismControl = SettingsControl<Realism>
 
 export const createRealismControl = (
   initial: Realism,
   onChange: (realism: Realism, before: Realism) => void,
-): RealismControl => {
-  let realism = initial
-  let random = new Map<SettingName, RandomState>()
-  const draw = (setting: SettingName): number => {
-    const known = random.get(setting) ?? {
-      at: realism.seed ^ (Object.keys(parsers).indexOf(setting) * 0x9e3779b1),
-    }
-    random.set(setting, known)
-    return nextRandom(known)
-  }
-  const isHit = (setting: SettingName, rate: number): boolean => rate > 0 && draw(setting) < rate
-  return {
-    current: () => realism,
-    isSet: () => JSON.stringify({ ...realism, seed: 0 }) !== JSON.stringify({ ...quiet, seed: 0 }),
-    set: (next) => {
-      const before = realism
-      realism = next
-      random = new Map()
-      onChange(next, before)
-    },
-    lagMs: (setting) => {
-      const { rate, minMs, maxMs } = realism[setting]
-      return isHit(setting, rate) ? minMs + draw(setting) * (maxMs - minMs) : 0
-    },
-    isHit,
-  }
-}
+): RealismControl => createSettingsControl(initial, { quiet, parsers }, onChange)

@@ -4,10 +4,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { keccak256 as reference } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { keccak256 } from '#world/venue-core/keccak.ts'
+import { toHex } from '#world/venue-core/signature.ts'
 import { type Action, canonicalAction } from './actions.ts'
-import { keccak256 } from './keccak.ts'
 import { msgpack } from './msgpack.ts'
-import { connectionId, l1Digest, recoverAddress, toHex, userDigest } from './recover.ts'
+import { connectionId, l1Digest, recoverAddress, userDigest } from './recover.ts'
 import { MalformedError } from './schema.ts'
 
 const wallet = privateKeyToAccount('0x0123456789012345678901234567890123456789012345678901234567890123')

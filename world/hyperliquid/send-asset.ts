@@ -1,5 +1,5 @@
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import { floorMicro, parseUnits, unitsText } from './decimal.ts'
-import { rejectRequest } from './errors.ts'
 import { withdrawable } from './margin.ts'
 import { tokenNamed, usdc } from './markets.ts'
 import type { Account } from './state.ts'

@@ -1,28 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { foreignOriginMessage, isForeignOrigin } from '#world/origin-check.ts'
+import { answer, injectFailures, json, plain, readBody } from '#world/venue-core/http.ts'
+import type { InjectedFailures } from '#world/venue-core/injected-failures.ts'
 import type { VenueApi } from './api.ts'
 import type { Engine } from './engine.ts'
-import type { InjectedFailure, InjectedFailures } from './injected-failures.ts'
 import { exchangeWeight, infoWeight, type RateBudget } from './rate-budget.ts'
 import { MalformedError } from './schema.ts'
-
-const bodyBytesMax = 2_000_000
-
-const json = { 'content-type': 'application/json' } as const
-const plain = { 'content-type': 'text/plain; charset=utf-8' } as const
-
-const readBody = (request: IncomingMessage): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const parts: Buffer[] = []
-    let size = 0
-    request.on('data', (part: Buffer) => {
-      size += part.length
-      if (size > bodyBytesMax) request.destroy()
-      else parts.push(part)
-    })
-    request.on('end', () => resolve(Buffer.concat(parts).toString('utf8')))
-    request.on('error', reject)
-  })
 
 const parse = (text: string): unknown => {
   try {
@@ -45,40 +28,7 @@ const endpointOf = (request: IncomingMessage): Endpoint | undefined => {
   return path === '/info' ? 'info' : path === '/exchange' ? 'exchange' : undefined
 }
 
-const answer = (
-  response: ServerResponse,
-  status: number,
-  head: Record<string, string>,
-  body: string,
-): void => {
-  if (response.destroyed) return
-  response.writeHead(status, { ...head, 'content-length': Buffer.byteLength(body) })
-  response.end(body)
-}
-
 type ServerDeps = { engine: Engine; api: VenueApi; faults: InjectedFailures; rateBudget: RateBudget }
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** True when the request ends here. */
-const injectFailures = async (
-  failures: readonly InjectedFailure[],
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<boolean> => {
-  for (const failure of failures) {
-    if (failure.effect === 'latency') await sleep(failure.latencyMs ?? 0)
-    if (failure.effect === 'reset') {
-      request.socket.resetAndDestroy()
-      return true
-    }
-    if (failure.effect === 'status') {
-      answer(response, failure.status ?? 503, json, 'null')
-      return true
-    }
-  }
-  return false
-}
 
 const serveEndpoint = async (
   { engine, api, faults, rateBudget }: ServerDeps,
@@ -117,14 +67,5 @@ export const serve = (deps: ServerDeps): Server =>
         process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
         answer(response, 500, json, 'null')
       }
-    })
-  })
-
-export const listen = (server: Server, port: number): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      const address = server.address()
-      resolve(typeof address === 'object' && address ? address.port : port)
     })
   })

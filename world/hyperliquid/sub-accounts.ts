@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import { parseUnits, unitsText } from './decimal.ts'
-import { rejectRequest } from './errors.ts'
 import { withdrawable } from './margin.ts'
 import type { Account } from './state.ts'
 import { spotSend } from './transfers.ts'

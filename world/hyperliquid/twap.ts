@@ -1,6 +1,6 @@
+import { rejectRequest } from '#world/venue-core/request-error.ts'
 import { lacksBalance, lacksMargin } from './checks.ts'
 import { notional, one, parseUnits, sizeText, unitsText } from './decimal.ts'
-import { rejectRequest } from './errors.ts'
 import { marketOf } from './markets.ts'
 import { matchOrder, registerOrder } from './place-order.ts'
 import { closable } from './positions.ts'

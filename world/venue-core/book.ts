@@ -46,6 +46,11 @@ export type Book = {
   get: (id: number) => Resting | undefined
   best: (options: { buy: boolean }) => number | undefined
   depth: (options: { buy: boolean }, levels: number) => Depth[]
+  /** What an order could trade with at once, best first, without own orders, until `take` returns false. */
+  reach: (
+    order: Pick<Incoming, 'owner' | 'buy' | 'price'>,
+    take: (level: { price: number; size: number }) => boolean,
+  ) => void
   /** Every resting order, each side best price and oldest first: `restore` of these is the same book. */
   orders: () => Omit<Incoming, 'timeInForce'>[]
   restore: (orders: readonly Omit<Incoming, 'timeInForce'>[]) => void
@@ -110,18 +115,31 @@ const detach = (side: Ladder, resting: Resting): void => {
   if (level.count === 0) dropLevel(side, level)
 }
 
-const crosses = (order: Incoming, price: number): boolean =>
+const crosses = (order: Pick<Incoming, 'buy' | 'price'>, price: number): boolean =>
   order.buy ? price <= order.price : price >= order.price
 
-/** The size that could trade at once, without own orders, because they would be cancelled. */
+/** Levels that could trade at once, without own orders, because they would be cancelled. */
+const reach = (
+  against: Ladder,
+  order: Pick<Incoming, 'owner' | 'buy' | 'price'>,
+  take: (level: { price: number; size: number }) => boolean,
+): void => {
+  for (let i = against.prices.length - 1; i >= 0; i -= 1) {
+    const price = against.prices[i] as number
+    if (!crosses(order, price)) return
+    const level = against.levels.get(price) as Level
+    let size = 0
+    for (let at = level.head; at; at = at.after) if (at.owner !== order.owner) size += at.left
+    if (!take({ price, size })) return
+  }
+}
+
 const reachable = (against: Ladder, order: Incoming): number => {
   let size = 0
-  for (let i = against.prices.length - 1; i >= 0 && size < order.size; i -= 1) {
-    const price = against.prices[i] as number
-    if (!crosses(order, price)) break
-    const level = against.levels.get(price) as Level
-    for (let at = level.head; at; at = at.after) if (at.owner !== order.owner) size += at.left
-  }
+  reach(against, order, (level) => {
+    size += level.size
+    return size < order.size
+  })
   return size
 }
 
@@ -220,6 +238,7 @@ export const createBook = (listener: Listener = {}): Book => {
           return { price, size: level.size, count: level.count }
         })
     },
+    reach: (order, take) => reach(order.buy ? asks : bids, order, take),
     orders: () => [...listed(bids), ...listed(asks)],
     restore: (orders) => {
       for (const order of orders) addResting(order, order.size)

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
-const program = join(root, 'world', 'hyperliquid', 'process.ts')
+const programOf = (name: string) => join(root, 'world', name, 'process.ts')
 
 export type RunningVenue = {
   url: string
@@ -41,7 +41,11 @@ const waitForExit = (child: ChildProcess): Promise<void> =>
     : new Promise((resolve) => child.once('exit', () => resolve()))
 
 /** The venue as the world runs it: a process of its own, reached by URL only. */
-export const startVenue = async (options: string[] = [], seed = 7): Promise<RunningVenue> => {
+export const startVenue = async (
+  options: string[] = [],
+  seed = 7,
+  name: 'hyperliquid' | 'polymarket' = 'hyperliquid',
+): Promise<RunningVenue> => {
   const dataDir = await mkdtemp(join(tmpdir(), 'venue-'))
   let child: ChildProcess
   const run = async (ports: Ready): Promise<Ready> => {
@@ -53,9 +57,13 @@ export const startVenue = async (options: string[] = [], seed = 7): Promise<Runn
       '--seed',
       String(seed),
     ]
-    child = spawn(process.execPath, [program, '--data-dir', dataDir, '--watch-stdin', ...given, ...options], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
+    child = spawn(
+      process.execPath,
+      [programOf(name), '--data-dir', dataDir, '--watch-stdin', ...given, ...options],
+      {
+        stdio: ['pipe', 'pipe', 'pipe'],
+      },
+    )
     return waitForReady(child)
   }
   const ports = await run({ port: 0, controlPort: 0 })

@@ -1,4 +1,4 @@
-import { nextRandom, type RandomState } from '#world/venue-core/random.ts'
+import { nextRandom, type RandomState } from './random.ts'
 
 /** Failure of a request. `dropReply` is after the commit, the others before it. */
 export type InjectedFailure = {
@@ -6,7 +6,7 @@ export type InjectedFailure = {
   latencyMs?: number
   status?: number
   /** Limits the failure to an endpoint, and to a type of action or request. */
-  endpoint?: 'exchange' | 'info' | 'ws'
+  endpoint?: string
   type?: string
   user?: string
   /** Maximum count, and the probability each time. */
@@ -21,7 +21,7 @@ export type InjectedFailures = {
   remove: (id: number | undefined) => void
   list: () => { id: number; fault: InjectedFailure; left: number | null; struck: number }[]
   /** The failures that apply to this request; each application is counted. */
-  takeMatching: (endpoint: NonNullable<InjectedFailure['endpoint']>, type: string) => InjectedFailure[]
+  takeMatching: (endpoint: string, type: string) => InjectedFailure[]
 }
 
 export const createInjectedFailures = (): InjectedFailures => {

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { marketBySlug, openFrames, readJson, walletOf } from './prediction/prediction.ts'
+import { type PredictionWorld, startPredictionWorld } from './prediction/prediction-world.ts'
+import { eventually } from './venue/venue.ts'
+
+/** What trades, resolutions and the relayer do on the chain, for ordinary accounts. */
+
+let market: PredictionWorld
+
+before(async () => {
+  market = await startPredictionWorld()
+})
+beforeEach(() => market.control('POST', '/realism', { preset: 'quiet', seed: 3 }))
+after(() => market?.stop())
+
+const clientAt = async (number: number, usd?: string) => {
+  const address = await market.account(number, usd)
+  const { clob } = market.world.urls.polymarket
+  const options = { host: clob, chain: Chain.POLYGON, signer: walletOf(number), throwOnError: true }
+  const creds = await new ClobClient(options).createOrDeriveApiKey()
+  return { client: new ClobClient({ ...options, creds }), creds, address }
+}
+
+const pinned = async (slug: string, price: number) => {
+  await market.control('POST', '/price', { market: slug, price })
+  return marketBySlug(market.world.urls.polymarket, slug)
+}
+
+const settled = (address: string, status = 'CONFIRMED') =>
+  eventually(`a trade that is ${status}`, async () => {
+    const { trades } = await market.effects(address)
+    const last = trades.at(-1)
+    return last?.status === status ? last : undefined
+  })
+
+test('an ordinary account buys and sells on both kinds of risk and on both protocols', async () => {
+  const { client, address } = await clientAt(701)
+  for (const [slug, price, bid] of [
+    ['fed-cuts-rates-in-december', 0.62, 0.63],
+    ['ada-winter-wins-the-mayoral-race', 0.46, 0.47],
+    ['new-phone-before-march', 0.73, 0.74],
+  ] as const) {
+    const { yes, version } = await pinned(slug, price)
+    if (version === 'v2') {
+      // Amounts as they are signed, without the rounding of the client.
+      const order = await client.createExchangeV3OrderFromAmounts({
+        tokenID: yes,
+        side: Side.BUY,
+        makerAmount: String(Math.round(bid * 20_000_000)),
+        takerAmount: '20000000',
+      })
+      await client.postOrder(order as never, OrderType.GTC)
+    } else await client.createAndPostOrder({ tokenID: yes, price: bid, size: 20, side: Side.BUY })
+    const trade = await settled(address)
+    assert.equal((await market.receipt(trade.hash)).status, 'success')
+    assert.equal((await market.balances(address, [yes])).shares[yes], '20')
+    if (version === 'v1') {
+      await client.createAndPostOrder({ tokenID: yes, price: price - 0.01, size: 20, side: Side.SELL })
+      await settled(address)
+      assert.equal((await market.balances(address, [yes])).shares[yes], '0')
+    }
+  }
+  assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+})
+
+test('two accounts mint a pair and merge it again', async () => {
+  const [first, second] = [await clientAt(702), await clientAt(703)]
+  const { yes, no } = await pinned('cal-autumn-wins-the-mayoral-race', 0.19)
+  await first.client.createAndPostOrder({ tokenID: no, price: 0.805, size: 20, side: Side.BUY })
+  await second.client.createAndPostOrder({ tokenID: yes, price: 0.2, size: 20, side: Side.BUY })
+  const minted = await settled(second.address)
+  assert.ok(minted.legs.length >= 2)
+  await settled(first.address)
+  const held = async () => [
+    (await market.balances(first.address, [no])).shares[no],
+    (await market.balances(second.address, [yes])).shares[yes],
+  ]
+  assert.deepEqual(await held(), ['20', '20'])
+  await first.client.createAndPostOrder({ tokenID: no, price: 0.8, size: 20, side: Side.SELL })
+  await second.client.createAndPostOrder({ tokenID: yes, price: 0.18, size: 20, side: Side.SELL })
+  await settled(second.address)
+  await settled(first.address)
+  assert.deepEqual(await held(), ['0', '0'])
+})
+
+test('a settlement is sent again under another hash, and a failed one is on the chain as reverted', async () => {
+  const { client, creds, address } = await clientAt(704)
+  const { yes } = await pinned('fed-cuts-rates-in-december', 0.62)
+  const auth = { apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }
+  const frames = await openFrames(market.world.urls.polymarket.socket, 'user', { type: 'user', auth })
+  const buy = async () =>
+    client.postOrder(
+      await client.createOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY }),
+      OrderType.GTC,
+      false,
+      true,
+    )
+  await market.control('POST', '/realism', { retryRate: 1, unbroadcastRate: 1 })
+  const { tradeIDs } = await buy()
+  const trade = await settled(address)
+  assert.equal(trade.id, tradeIDs?.[0])
+  await frames.next('the end', ({ id, status }) => id === trade.id && status === 'CONFIRMED')
+  const reported = frames.all.filter(({ id }) => id === trade.id)
+  assert.deepEqual(
+    [...new Set(reported.map(({ status }) => status))],
+    ['MATCHED_NOT_BROADCASTED', 'MATCHED', 'RETRYING', 'MINED', 'CONFIRMED'],
+  )
+  const replaced = reported.find(({ status }) => status === 'MATCHED')?.transaction_hash as `0x${string}`
+  assert.notEqual(replaced, trade.hash)
+  await assert.rejects(market.receipt(replaced))
+  await market.control('POST', '/realism', { preset: 'quiet', failRate: 1 })
+  await buy()
+  const failed = await settled(address, 'FAILED')
+  assert.equal((await market.receipt(failed.hash)).status, 'reverted')
+  assert.equal((await market.balances(address, [yes])).shares[yes], '10')
+  assert.deepEqual(frames.dropped, [])
+  frames.close()
+})
+
+test('a result is known before the chain has it; a void pays half; the operator redeems for others', async () => {
+  const { client, address } = await clientAt(705)
+  const early = await pinned('bitcoin-reaches-250k-this-year', 0.045)
+  const half = await pinned('bitcoin-up-or-down-today', 0.51)
+  for (const [tokenID, price] of [
+    [early.yes, 0.05],
+    [half.yes, 0.53],
+  ] as const) {
+    await client.createAndPostOrder({ tokenID, price, size: 20, side: Side.BUY })
+    await settled(address)
+  }
+  await market.control('POST', '/resolve', { market: early.slug, outcome: 'yes', onChain: false })
+  const { gamma, data } = market.world.urls.polymarket
+  const [reported] = await readJson<{ closed: boolean; umaResolutionStatus: string }[]>(
+    `${gamma}/markets?slug=${early.slug}&closed=true`,
+  )
+  assert.equal(reported?.closed, true)
+  await assert.rejects(
+    client.createAndPostOrder({ tokenID: early.yes, price: 0.05, size: 20, side: Side.BUY }),
+    /orderbook .* does not exist/,
+  )
+  await market.control('POST', '/report', { market: early.slug })
+  await market.control('POST', '/resolve', { market: half.slug, outcome: 'void' })
+  const before = Number((await market.balances(address)).pusd)
+  await market.control('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 0 } })
+  await eventually('the redemptions', async () => {
+    await market.control('POST', '/auto-redeem', {})
+    const { shares } = await market.balances(address, [early.yes, half.yes])
+    return Object.values(shares).every((each) => each === '0') ? true : undefined
+  })
+  const { pusd } = await market.balances(address)
+  assert.equal(Number(pusd) - before, 30)
+  await eventually('the redemptions in the data', async () => {
+    const rows = await readJson<{ type: string }[]>(`${data}/activity?user=${address}&type=REDEEM`)
+    return rows.length === 2 ? rows : undefined
+  })
+  assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+})
+
+test('the state of the market and of its chain survives a kill of the process', async () => {
+  const { client, address } = await clientAt(706)
+  const { yes } = await pinned('fed-cuts-rates-in-december', 0.62)
+  await client.createAndPostOrder({ tokenID: yes, price: 0.3, size: 10, side: Side.BUY })
+  await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  for (const act of ['kill', 'start'])
+    await readJson(`${market.world.urls.control}/chains/polymarket/${act}`, { method: 'POST', body: '{}' })
+  const open = await eventually('the orders after the kill', () =>
+    client.getOpenOrders().catch(() => undefined),
+  )
+  assert.deepEqual(
+    open.map(({ price }) => price),
+    ['0.3'],
+  )
+  await settled(address)
+  assert.equal((await market.balances(address, [yes])).shares[yes], '10')
+})

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import {
+  marketBySlug,
+  openFrames,
+  type PredictionUrls,
+  readJson,
+  urlsAt,
+  walletOf,
+} from './prediction/prediction.ts'
+import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
+
+/** What goes wrong at this venue, and that the official client meets it in the words of upstream. No chain is needed. */
+
+let venue: RunningVenue
+let urls: PredictionUrls
+let yes: string
+
+before(async () => {
+  venue = await startVenue([], 7, 'polymarket')
+  urls = urlsAt(venue.url)
+  yes = (await marketBySlug(urls, slug)).yes
+})
+beforeEach(async () => {
+  await venue.control('POST', '/realism', { preset: 'quiet', seed: 5 })
+  await venue.control('DELETE', '/faults', {})
+  await venue.control('POST', '/mode', { mode: 'open' })
+  await venue.control('POST', '/price', { market: slug, price: 0.62 })
+})
+after(() => venue?.close())
+
+const slug = 'fed-cuts-rates-in-december'
+const set = (settings: Record<string, unknown>) => venue.control('POST', '/realism', settings)
+
+const clientAt = async (number: number) => {
+  const options = { host: urls.clob, chain: Chain.POLYGON, signer: walletOf(number), throwOnError: true }
+  const creds = await new ClobClient(options).createOrDeriveApiKey()
+  const { address } = accountOf(number)
+  await venue.control('POST', '/credit', { wallet: address, amount: '1000' })
+  return { client: new ClobClient({ ...options, creds }), creds, address }
+}
+
+const rejects = (run: Promise<unknown>, text: RegExp) =>
+  assert.rejects(run, (error: Error) => text.test(error.message) || assert.fail(error.message))
+
+const buy = (client: ClobClient, price: number, postOnly = false) =>
+  client
+    .createOrder({ tokenID: yes, price, size: 10, side: Side.BUY })
+    .then((order) => client.postOrder(order, OrderType.GTC, postOnly))
+
+type Effects = {
+  trades: { id: string; status: string; hash: string; attempts: number; legs: { wallet: string }[] }[]
+}
+
+const tradeOf = async (address: string) => {
+  const { trades } = await venue.control<Effects>('GET', `/effects?wallet=${address}`)
+  return trades.at(-1)
+}
+
+test('a restart answers 425, then takes post-only orders for two minutes; other modes have their own words', async () => {
+  const { client } = await clientAt(601)
+  const { orderID } = await buy(client, 0.5)
+  await venue.control('POST', '/restart', {})
+  await rejects(buy(client, 0.51), /Too Early/)
+  await venue.control('POST', '/advance', { ms: 91_000 })
+  await rejects(buy(client, 0.51), /post-only mode/)
+  assert.equal((await buy(client, 0.51, true)).status, 'live')
+  assert.equal((await client.getOrder(orderID)).status, 'LIVE')
+  await venue.control('POST', '/advance', { ms: 121_000 })
+  assert.equal((await buy(client, 0.49)).status, 'live')
+  await venue.control('POST', '/mode', { mode: 'cancelOnly' })
+  await rejects(buy(client, 0.48), /cancel-only/)
+  const { canceled } = await client.cancelOrder({ orderID })
+  assert.deepEqual(canceled, [orderID])
+  await venue.control('POST', '/mode', { mode: 'disabled' })
+  await rejects(client.cancelAll(), /Trading is currently disabled/)
+  await venue.control('POST', '/restart', { forMs: 0, nextMs: 0, wipe: true })
+  await venue.control('POST', '/mode', { mode: 'open' })
+  assert.deepEqual(await client.getOpenOrders(), [])
+})
+
+test('accounts that may only close, or nothing, are refused by name', async () => {
+  const { client, address } = await clientAt(602)
+  const order = await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  assert.equal(order.status, 'matched')
+  await eventually('the settlement', async () =>
+    (await tradeOf(address))?.status === 'CONFIRMED' ? true : undefined,
+  )
+  await venue.control('POST', '/account', { wallet: address, closedOnly: true })
+  assert.deepEqual(await client.getClosedOnlyMode(), { closed_only: true })
+  await rejects(buy(client, 0.5), /address in closed only mode/)
+  const sold = await client.createAndPostOrder({ tokenID: yes, price: 0.61, size: 5, side: Side.SELL })
+  assert.equal(sold.status, 'matched')
+  await venue.control('POST', '/account', { wallet: address, closedOnly: false, banned: true })
+  await rejects(buy(client, 0.5), /address banned/)
+  await set({ eoaMakers: 'refused' })
+  const { client: other } = await clientAt(603)
+  await rejects(buy(other, 0.5), /maker address not allowed, please use the deposit wallet flow/)
+  await set({ preset: 'quiet', geoblock: 'blocked' })
+  assert.equal((await readJson<{ blocked: boolean }>(`${urls.geoblock}/api/geoblock`)).blocked, true)
+  await rejects(buy(other, 0.5), /Trading restricted in your region/)
+})
+
+test('a match may fail, be sent again under another hash, or first not be broadcast', async () => {
+  const { client, creds, address } = await clientAt(604)
+  const auth = { apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }
+  const frames = await openFrames(urls.socket, 'user', { type: 'user', auth })
+  await set({ failRate: 1, settleDelay: { rate: 1, minMs: 50, maxMs: 100 } })
+  // Otherwise the client waits half a minute for the hash of a transaction.
+  const order = await client.createOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  const failed = await client.postOrder(order, OrderType.GTC, false, true)
+  await frames.next('the failure', ({ id, status }) => id === failed.tradeIDs?.[0] && status === 'FAILED')
+  assert.equal((await tradeOf(address))?.status, 'FAILED')
+  const { balance } = await client.getBalanceAllowance({ asset_type: AssetType.CONDITIONAL, token_id: yes })
+  assert.equal(balance, '0')
+  await set({ preset: 'quiet', retryRate: 1, unbroadcastRate: 1 })
+  const again = await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  const id = again.tradeIDs?.[0]
+  const confirmed = await frames.next('the end', (frame) => frame.id === id && frame.status === 'CONFIRMED')
+  const reported = frames.all.filter((frame) => frame.id === id).map(({ status }) => status)
+  assert.deepEqual(
+    new Set(reported),
+    new Set(['MATCHED_NOT_BROADCASTED', 'MATCHED', 'RETRYING', 'MINED', 'CONFIRMED']),
+  )
+  const first = frames.all.find((frame) => frame.id === id && frame.status === 'MATCHED')
+  assert.notEqual(confirmed.transaction_hash, first?.transaction_hash)
+  assert.deepEqual(frames.dropped, [])
+  frames.close()
+})
+
+test('a phantom of matched orders locks a balance for ever', async () => {
+  const { client, address } = await clientAt(605)
+  await set({ phantomRate: 1 })
+  await client.createAndPostMarketOrder(
+    { tokenID: yes, amount: 63, side: Side.BUY, price: 0.63 },
+    undefined,
+    OrderType.FOK,
+  )
+  await set({ preset: 'quiet' })
+  await eventually('the settlement', async () =>
+    (await tradeOf(address))?.status === 'CONFIRMED' ? true : undefined,
+  )
+  const order = await client.createOrder({ tokenID: yes, price: 0.5, size: 1_800, side: Side.BUY })
+  await rejects(
+    client.postOrder(order),
+    /the balance is not enough -> balance: 937000000, sum of matched orders: 63000000, order amount: 900000000/,
+  )
+})
+
+test('reads lag behind writes, Gamma and the neg-risk of the book contradict each other', async () => {
+  const { client } = await clientAt(606)
+  await set({ ordersLag: { rate: 1, minMs: 900, maxMs: 1_000 } })
+  const { orderID } = await buy(client, 0.5)
+  assert.deepEqual(await client.getOpenOrders(), [])
+  await eventually('the order in the list', async () =>
+    (await client.getOpenOrders()).some(({ id }) => id === orderID) ? true : undefined,
+  )
+  const at = `${urls.gamma}/markets?slug=${slug}`
+  const priceNow = async () => (await readJson<{ lastTradePrice: number; bestBid: number }[]>(at))[0]?.bestBid
+  await set({ preset: 'quiet', gammaLag: { rate: 1, minMs: 1_500, maxMs: 2_000 } })
+  assert.equal(await priceNow(), 0.61)
+  await venue.control('POST', '/price', { market: slug, price: 0.8 })
+  assert.equal(await priceNow(), 0.61)
+  await eventually('the new price', async () => ((await priceNow()) === 0.79 ? true : undefined))
+  await set({ preset: 'quiet', negRiskContradictionRate: 1 })
+  assert.deepEqual(await readJson(`${urls.clob}/neg-risk?token_id=${yes}`), { neg_risk: true })
+  await set({ preset: 'quiet', versionMismatchRate: 1 })
+  const fresh = await clientAt(607)
+  await rejects(buy(fresh.client, 0.3), /order_version_mismatch/)
+})
+
+test('requests are throttled, lost, late and answered by a proxy; sockets drop', async () => {
+  const { client, address } = await clientAt(608)
+  await set({ ordersPerSecond: 1 })
+  const burst = await Promise.all(
+    Array.from({ length: 80 }, () => fetch(`${urls.clob}/order`, { method: 'POST', body: '{}' })),
+  )
+  assert.ok(
+    burst.every(({ status }) => status === 401),
+    'who is not known is not counted',
+  )
+  const orders = await Promise.all(
+    [0.3, 0.31, 0.32].map((price) => client.createOrder({ tokenID: yes, price, size: 5, side: Side.BUY })),
+  )
+  const settled = await Promise.allSettled(orders.map((order) => client.postOrder(order)))
+  assert.ok(settled.some(({ status }) => status === 'fulfilled'))
+  assert.ok(
+    settled.some((each) => each.status === 'rejected' && /Too Many Requests/.test(String(each.reason))),
+  )
+  await set({ preset: 'quiet', htmlRate: 1 })
+  const page = await fetch(`${urls.clob}/time`)
+  assert.equal(page.status, 502)
+  assert.match(await page.text(), /502 Bad Gateway/)
+  await set({ preset: 'quiet', busyRate: 1 })
+  const busy = await fetch(`${urls.clob}/time`)
+  assert.deepEqual([busy.status, busy.headers.get('retry-after')], [429, '1'])
+  await set({ preset: 'quiet' })
+  // The reply is lost, the order is not.
+  await venue.control('POST', '/faults', { endpoint: 'clob', type: '/order', effect: 'dropReply', count: 1 })
+  await assert.rejects(buy(client, 0.33))
+  const { orders: remaining } = await venue.control<{ orders: { price: string }[] }>(
+    'GET',
+    `/effects?wallet=${address}`,
+  )
+  assert.ok(remaining.some(({ price }) => price === '0.33'))
+  const frames = await openFrames(urls.socket, 'market', { type: 'market', assets_ids: [yes] })
+  await frames.next('the book', ({ event_type }) => event_type === 'book')
+  const { dropped } = await venue.control<{ dropped: number }>('POST', '/ws/drop')
+  assert.equal(dropped, 1)
+})

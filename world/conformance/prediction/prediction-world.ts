@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createPublicClient, http } from 'viem'
+import { polygon } from 'viem/chains'
+import { approvalCalls } from '#world/polymarket/chain/calls.ts'
+import { startWorld, type World } from '#world/world.ts'
+import { accountOf } from '../venue/venue.ts'
+import { type Control, readJson, walletOf } from './prediction.ts'
+
+type Trade = {
+  id: string
+  status: string
+  hash: `0x${string}`
+  attempts: number
+  error: string | null
+  legs: { orderId: string; wallet: string; outcome: 0 | 1; side: 'BUY' | 'SELL'; shares: string }[]
+  conditionId: string
+}
+export type Effects = { openTrades: number; trades: Trade[] }
+export type Balances = { pusd: string; shares: Record<string, string> }
+
+/** The prediction market with its Polygon node, without the rest of the world. */
+export type PredictionWorld = {
+  world: World
+  control: Control
+  effects: (wallet?: string) => Promise<Effects>
+  balances: (wallet: string, tokens?: readonly string[]) => Promise<Balances>
+  receipt: (hash: `0x${string}`) => Promise<{ status: 'success' | 'reverted' }>
+  /** An ordinary account with gas, dollars and all approvals. */
+  account: (number: number, usd?: string) => Promise<`0x${string}`>
+  stop: () => Promise<void>
+}
+
+const open = (dataDir: string) => startWorld({ dataDir, port: 0, only: ['137', 'polymarket'] })
+
+export const startPredictionWorld = async (dataDir?: string): Promise<PredictionWorld> => {
+  const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'prediction-')))
+  const world = await open(folder)
+  const post = <T>(url: string, method: string, body?: unknown): Promise<T> =>
+    readJson<T>(url, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  const control: Control = async (method, path, body) => {
+    const reply = await post<Record<string, unknown>>(
+      `${world.urls.control}/venues/polymarket${path}`,
+      method,
+      body,
+    )
+    assert.equal(reply.error, undefined, `${method} ${path}`)
+    return reply as never
+  }
+  const rpcUrl = world.urls.evm['137']
+  const chain = createPublicClient({ chain: polygon, transport: http(rpcUrl) })
+  return {
+    world,
+    control,
+    effects: (wallet) => control('GET', `/effects${wallet ? `?wallet=${wallet}` : ''}`),
+    balances: (wallet, tokens = []) => control('GET', `/balances?wallet=${wallet}&tokens=${tokens.join()}`),
+    receipt: (hash) => chain.getTransactionReceipt({ hash }),
+    account: async (number, usd = '1000') => {
+      const { address } = accountOf(number)
+      const grant = { chain_id: '137', address, token: 'native', amount: '100' }
+      await post(`${world.urls.control}/faucet/fund`, 'POST', grant)
+      await control('POST', '/credit', { wallet: address, amount: usd })
+      const wallet = walletOf(number, rpcUrl)
+      for (const { to, data } of approvalCalls()) {
+        const hash = await wallet.sendTransaction({ account: accountOf(number), chain: polygon, to, data })
+        assert.equal((await chain.waitForTransactionReceipt({ hash, pollingInterval: 50 })).status, 'success')
+      }
+      return address
+    },
+    stop: async () => {
+      await world[Symbol.asyncDispose]()
+      if (dataDir === undefined) await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import { keccak256, numberToHex } from 'viem'
+import type { Rpc } from '#world/evm/rpc.ts'
+import { accountOf } from './accounts.ts'
+import { chainId, type Hex } from './addresses.ts'
+import type {
+  AccountName,
+  Call,
+  Receipt,
+  Sender,
+  SignedTransaction,
+  TransactionState,
+} from './chain-terms.ts'
+import { reasonOf } from './revert-reason.ts'
+
+const defaultGas = 1_500_000n
+/** A node takes another transaction of the same nonce when it pays a tenth more at least. */
+const raised = (fee: bigint): bigint => (fee * 3n) / 2n
+const receiptPolls = 600
+const receiptPollMs = 20
+/** After this many polls the bytes are sent again: a reorganisation or a restarted node may have dropped them. */
+const resendEveryPolls = 50
+/** Answers of a node that has the bytes or has mined the nonce; `stateOf` knows which. */
+const knownAlready = /already (known|imported)|nonce too low|replacement transaction underpriced/i
+
+type RawReceipt = {
+  transactionHash: Hex
+  blockNumber: Hex
+  status: Hex
+  logs: { address: Hex; topics: Hex[]; data: Hex }[]
+} | null
+
+const readReceipt = (raw: NonNullable<RawReceipt>): Receipt => ({
+  hash: raw.transactionHash,
+  blockNumber: Number(raw.blockNumber),
+  status: raw.status === '0x1' ? 'success' : 'reverted',
+  logs: raw.logs.map(({ address, topics, data }) => ({ address, topics, data })),
+})
+
+/** One sequence of nonces: those signed here may not have reached the node yet. */
+type Sequence = { next: number; fees: Map<number, bigint>; signing: Promise<unknown> }
+const feesMax = 1_000
+
+/**
+ * Signs and sends in the name of the venue's accounts. Bytes that were signed must be sent at some time, or their nonce
+ * be used by another call: a gap holds back all later ones. After a restart, stored ones are sent before new ones are
+ * signed.
+ */
+export const createSender = (rpc: Rpc): Sender => {
+  const sequences = new Map<AccountName, Sequence>()
+  const sequenceOf = (name: AccountName): Sequence => {
+    const known = sequences.get(name)
+    if (known) return known
+    const made: Sequence = { next: 0, fees: new Map(), signing: Promise.resolve() }
+    sequences.set(name, made)
+    return made
+  }
+
+  const countOf = async (name: AccountName, tag: 'pending' | 'latest'): Promise<number> =>
+    Number(await rpc.call('eth_getTransactionCount', [accountOf(name).address, tag]))
+
+  const signNow = async (
+    name: AccountName,
+    call: Call,
+    { nonce: wanted, gas }: { nonce?: number; gas?: bigint },
+  ): Promise<SignedTransaction> => {
+    const sequence = sequenceOf(name)
+    const price = BigInt(String(await rpc.call('eth_gasPrice'))) * 2n
+    const nonce = wanted ?? Math.max(sequence.next, await countOf(name, 'pending'))
+    const before = sequence.fees.get(nonce) ?? (wanted === undefined ? undefined : price)
+    const fee = before === undefined || raised(before) < price ? price : raised(before)
+    sequence.next = Math.max(sequence.next, nonce + 1)
+    sequence.fees.set(nonce, fee)
+    if (sequence.fees.size > feesMax) sequence.fees.delete(sequence.fees.keys().next().value as number)
+    const raw = await accountOf(name).signTransaction({
+      type: 'eip1559',
+      chainId,
+      nonce,
+      to: call.to,
+      data: call.data,
+      value: call.value ?? 0n,
+      gas: gas ?? call.gas ?? defaultGas,
+      maxFeePerGas: fee,
+      maxPriorityFeePerGas: fee / 2n,
+    })
+    return { account: name, nonce, hash: keccak256(raw), raw }
+  }
+
+  const sign: Sender['sign'] = (name, call, options = {}) => {
+    const sequence = sequenceOf(name)
+    const signed = sequence.signing.catch(() => {}).then(() => signNow(name, call, options))
+    sequence.signing = signed
+    return signed
+  }
+
+  const submit: Sender['submit'] = async ({ raw }) => {
+    await rpc.call('eth_sendRawTransaction', [raw]).catch((error: Error) => {
+      if (!knownAlready.test(error.message)) throw error
+    })
+  }
+
+  const stateOf: Sender['stateOf'] = async ({ account, nonce, hash }): Promise<TransactionState> => {
+    const address = accountOf(account).address
+    const [receipt, found, count, head] = (await rpc.batch([
+      { method: 'eth_getTransactionReceipt', params: [hash] },
+      { method: 'eth_getTransactionByHash', params: [hash] },
+      { method: 'eth_getTransactionCount', params: [address, 'latest'] },
+      { method: 'eth_blockNumber' },
+    ])) as [RawReceipt, object | null, Hex, Hex]
+    if (receipt) {
+      const confirmations = Number(head) - Number(receipt.blockNumber) + 1
+      return { state: 'mined', receipt: readReceipt(receipt), confirmations: Math.max(1, confirmations) }
+    }
+    if (found) return { state: 'pending' }
+    return { state: Number(count) > nonce ? 'replaced' : 'unknown' }
+  }
+
+  const awaitReceipt = async (transaction: SignedTransaction): Promise<Receipt> => {
+    for (let polls = 0; polls < receiptPolls; polls += 1) {
+      if (polls % resendEveryPolls === 0) await submit(transaction)
+      const found = await stateOf(transaction)
+      if (found.state === 'mined') return found.receipt
+      if (found.state === 'replaced')
+        throw new Error(`${transaction.hash} was replaced by another transaction.`)
+      await new Promise((resolve) => setTimeout(resolve, receiptPollMs))
+    }
+    throw new Error(`${transaction.hash} was not mined in time.`)
+  }
+
+  const simulate: Sender['simulate'] = async (from, { to, data, value = 0n }) => {
+    try {
+      await rpc.call('eth_call', [{ from, to, data, value: numberToHex(value) }, 'latest'])
+      return undefined
+    } catch (error) {
+      return reasonOf(error)
+    }
+  }
+
+  const send: Sender['send'] = async (name, call) => {
+    const receipt = await awaitReceipt(await sign(name, call))
+    if (receipt.status === 'success') return receipt
+    const reason = await simulate(accountOf(name).address, call)
+    throw new Error(`${receipt.hash} was reverted: ${reason ?? 'for a reason that has passed'}.`)
+  }
+
+  return { sign, submit, stateOf, send, simulate }
+}

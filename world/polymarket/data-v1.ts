@@ -1,0 +1,320 @@
+import { averagePrice, unitsNumber } from './decimal.ts'
+import { booleanOf, HttpError, integerOf, listOf, ok, type Request, type Route, route } from './http.ts'
+import { type Market, marketByCondition, markets, otherOutcome } from './markets.ts'
+import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
+import type { RealismControl } from './realism.ts'
+import type { Activity, Leg, Trade } from './state.ts'
+import type { Venue } from './venue.ts'
+
+export type DataDeps = { venue: Venue; realism: RealismControl }
+
+export const walletOfQuery = ({ query }: Request, name = 'user'): string => {
+  const wallet = query.get(name) ?? ''
+  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet))
+    throw new HttpError(400, `required query param '${name}' not provided`)
+  return wallet.toLowerCase()
+}
+
+export const percent = (part: number, whole: number): number => (whole === 0 ? 0 : (part / whole) * 100)
+
+/** What a position has of its market. */
+export const positionMarket = (venue: Venue, { market, outcome }: Position) => {
+  const other = otherOutcome(outcome)
+  return {
+    title: market.question,
+    slug: market.slug,
+    icon: '',
+    eventId: market.event.id,
+    eventSlug: market.event.slug,
+    outcome: market.outcomes[outcome],
+    outcomeIndex: outcome,
+    oppositeOutcome: market.outcomes[other],
+    oppositeAsset: market.tokens[other],
+    endDate: new Date(venue.state.genesisMs + 365 * 86_400_000).toISOString().slice(0, 10),
+  }
+}
+
+/** Addresses are answered in lower case, as upstream does. */
+const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
+  const { market, outcome, size, cost, bought, realized } = position
+  const value = worthOf(venue, position)
+  return {
+    proxyWallet: wallet,
+    asset: market.tokens[outcome],
+    conditionId: market.conditionId,
+    size: unitsNumber(size),
+    avgPrice: Number(averagePrice(cost, size)),
+    initialValue: unitsNumber(cost),
+    currentValue: unitsNumber(value),
+    cashPnl: unitsNumber(value - cost),
+    percentPnl: percent(value - cost, cost),
+    totalBought: unitsNumber(bought),
+    realizedPnl: unitsNumber(realized),
+    percentRealizedPnl: percent(realized, position.boughtCash),
+    curPrice: markOf(venue, position) / 10_000,
+    redeemable: isRedeemable(venue, position),
+    mergeable: hasBoth(all, position),
+    ...positionMarket(venue, position),
+    negativeRisk: market.chain.isNegRisk,
+  }
+}
+
+const closedView = (venue: Venue, wallet: string, position: Position) => {
+  const { market, outcome, bought, boughtCash, realized, lastMs } = position
+  const { eventId: _, ...fields } = positionMarket(venue, position)
+  return {
+    proxyWallet: wallet,
+    asset: market.tokens[outcome],
+    conditionId: market.conditionId,
+    avgPrice: Number(averagePrice(boughtCash, bought)),
+    totalBought: unitsNumber(bought),
+    realizedPnl: unitsNumber(realized),
+    curPrice: markOf(venue, position) / 10_000,
+    timestamp: Math.floor(lastMs / 1_000),
+    ...fields,
+  }
+}
+
+const profile = {
+  name: '',
+  pseudonym: '',
+  bio: '',
+  profileImage: '',
+  profileImageOptimized: '',
+}
+
+export const wantsMarket = ({ query }: Request, market: Market | undefined): boolean => {
+  const conditions = ['market', 'condition', 'condition_id', 'conditionId'].flatMap((name) =>
+    listOf(query, name),
+  )
+  const events = ['eventId', 'event_id'].flatMap((name) => listOf(query, name))
+  return (
+    (conditions.length === 0 ||
+      conditions.some((id) => id.toLowerCase() === market?.conditionId.toLowerCase())) &&
+    (events.length === 0 || (market !== undefined && events.includes(market.event.id)))
+  )
+}
+
+export const activityView = (row: Activity) => {
+  const market = marketByCondition(row.conditionId)
+  const { outcome } = row
+  return {
+    proxyWallet: row.wallet,
+    timestamp: Math.floor(row.atMs / 1_000),
+    conditionId: row.conditionId,
+    type: row.type,
+    size: unitsNumber(row.shares),
+    usdcSize: unitsNumber(row.cash),
+    transactionHash: row.hash,
+    price: row.type === 'TRADE' ? Number(averagePrice(row.cash, row.shares)) : 0,
+    asset: outcome === null || !market ? '' : market.tokens[outcome],
+    side: row.type === 'TRADE' ? (row.side ?? '') : '',
+    outcomeIndex: outcome ?? 999,
+    title: market?.question ?? '',
+    slug: market?.slug ?? '',
+    icon: '',
+    eventSlug: market?.event.slug ?? '',
+    outcome: outcome === null || !market ? '' : market.outcomes[outcome],
+    ...profile,
+  }
+}
+
+export const isShownActivity = (
+  row: Activity,
+  request: Request,
+  { hidesMoves }: { hidesMoves: boolean },
+): boolean => {
+  const { query } = request
+  const types = listOf(query, 'type')
+  const isMove = row.type === 'DEPOSIT' || row.type === 'WITHDRAWAL'
+  const [start, end] = [Number(query.get('start') ?? 0), Number(query.get('end') ?? 0)]
+  const side = query.get('side')
+  const seconds = row.atMs / 1_000
+  return (
+    row.type !== 'TRANSFER' &&
+    (types.length === 0 ? !(isMove && hidesMoves) : types.includes(row.type)) &&
+    wantsMarket(request, marketByCondition(row.conditionId)) &&
+    (!side || row.side === side) &&
+    seconds >= start &&
+    (end === 0 || seconds <= end)
+  )
+}
+
+/** Trades of everybody, each leg as its wallet sees it. */
+export type PublicTrade = { trade: Trade; leg: Leg }
+
+export const publicTrades = ({ state }: Venue, request: Request, atMs: number): PublicTrade[] => {
+  const { query } = request
+  const user = query.get('user')?.toLowerCase()
+  const takerOnly = booleanOf(query, 'takerOnly') ?? booleanOf(query, 'taker_only') ?? true
+  const side = query.get('side')
+  return [...state.trades.values()]
+    .reverse()
+    .filter((trade) => trade.status === 'CONFIRMED' && trade.updatedMs <= atMs)
+    .filter((trade) => wantsMarket(request, marketByCondition(trade.conditionId)))
+    .flatMap((trade) => [trade.taker, ...(takerOnly ? [] : trade.makers)].map((leg) => ({ trade, leg })))
+    .filter(({ leg }) => (!user || leg.wallet === user) && (!side || leg.side === side))
+}
+
+export const tradeView = ({ trade, leg }: PublicTrade) => {
+  const market = marketByCondition(trade.conditionId)
+  return {
+    proxyWallet: leg.wallet,
+    side: leg.side,
+    asset: leg.signed.tokenId,
+    conditionId: trade.conditionId,
+    size: unitsNumber(leg.shares),
+    price: Number(averagePrice(leg.cash, leg.shares)),
+    timestamp: Math.floor(trade.matchMs / 1_000),
+    title: market?.question ?? '',
+    slug: market?.slug ?? '',
+    icon: '',
+    eventSlug: market?.event.slug ?? '',
+    outcome: market?.outcomes[leg.outcome] ?? '',
+    outcomeIndex: leg.outcome,
+    ...profile,
+    transactionHash: trade.hash,
+  }
+}
+
+const offsetMax = 10_000
+
+/** Past the caps a page is cut, and an offset past its own is refused. */
+const page = <T>(rows: readonly T[], { query }: Request, fallback: number, max: number): T[] => {
+  const offset = Number(query.get('offset') ?? 0)
+  if (!(offset >= 0 && offset <= offsetMax))
+    throw new HttpError(400, `max historical activity offset of ${offsetMax} exceeded`)
+  const limit = integerOf(query, 'limit', { fallback, max })
+  return rows.slice(offset, offset + limit)
+}
+
+const dust = 10_000
+
+const listPositions = ({ venue, realism }: DataDeps, request: Request) => {
+  const { query } = request
+  const wallet = walletOfQuery(request)
+  const all = positionsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag'))
+  const threshold = Number(query.get('sizeThreshold') ?? 1)
+  const [redeemable, mergeable] = [booleanOf(query, 'redeemable'), booleanOf(query, 'mergeable')]
+  const title = query.get('title')?.toLowerCase()
+  const rows = all
+    .filter((position) => position.size > 0 && unitsNumber(position.size) >= threshold)
+    .filter(({ market }) => wantsMarket(request, market))
+    .filter((position) => redeemable !== true || isRedeemable(venue, position))
+    .filter((position) => mergeable !== true || hasBoth(all, position))
+    .filter(({ market }) => !title || market.question.toLowerCase().includes(title))
+    .sort((a, b) => b.size - a.size)
+  return ok(page(rows, request, 100, 500).map((position) => positionView(venue, wallet, all, position)))
+}
+
+const listClosed = ({ venue, realism }: DataDeps, request: Request) => {
+  const wallet = walletOfQuery(request)
+  const all = positionsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag'))
+  const rows = all
+    .filter(({ size, bought }) => bought > 0 && size <= dust)
+    .filter(({ market }) => wantsMarket(request, market))
+    .sort((a, b) => b.realized - a.realized)
+  return ok(page(rows, request, 10, 50).map((position) => closedView(venue, wallet, position)))
+}
+
+const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
+  const { query } = request
+  const wallet = walletOfQuery(request)
+  const rows = rowsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag')).filter((row) =>
+    isShownActivity(row, request, { hidesMoves: booleanOf(query, 'excludeDepositsWithdrawals') ?? true }),
+  )
+  if (query.get('sortDirection') !== 'ASC') rows.reverse()
+  return ok(page(rows, request, 100, 500).map(activityView))
+}
+
+/** The shares of a market that exist: each pair is backed by a dollar. */
+export const openInterestOf = (venue: Venue, market: Market, atMs: number): number => {
+  const wallets = new Set(
+    venue.state.activity
+      .filter(({ conditionId }) => conditionId === market.conditionId)
+      .map(({ wallet }) => wallet),
+  )
+  let shares = 0
+  for (const wallet of wallets)
+    for (const position of positionsOf(venue, wallet, atMs))
+      if (position.market === market && position.outcome === 0) shares += position.size
+  return shares
+}
+
+const listHolders = ({ venue }: DataDeps, request: Request) => {
+  const { nowMs } = venue.state
+  const wanted = markets.filter((market) => wantsMarket(request, market))
+  const limit = integerOf(request.query, 'limit', { fallback: 20, max: 20 })
+  const wallets = [...new Set(venue.state.activity.map(({ wallet }) => wallet))]
+  return ok(
+    wanted.flatMap((market) =>
+      market.tokens.map((token, outcome) => ({
+        token,
+        holders: wallets
+          .flatMap((wallet) =>
+            positionsOf(venue, wallet, nowMs)
+              .filter((each) => each.market === market && each.outcome === outcome && each.size > 0)
+              .map(({ size }) => ({
+                proxyWallet: wallet,
+                asset: token,
+                amount: unitsNumber(size),
+                displayUsernamePublic: false,
+                outcomeIndex: outcome,
+                ...profile,
+              })),
+          )
+          .sort((a, b) => b.amount - a.amount)
+          .slice(0, limit),
+      })),
+    ),
+  )
+}
+
+export const totalValue = (venue: Venue, wallet: string, request: Request, atMs: number): number =>
+  positionsOf(venue, wallet, atMs)
+    .filter(({ market }) => wantsMarket(request, market))
+    .reduce((sum, position) => sum + worthOf(venue, position), 0)
+
+export const dataV1Routes = (deps: DataDeps): Route[] => {
+  const { venue, realism } = deps
+  const atMs = () => venue.state.nowMs - realism.lagMs('dataLag')
+  return [
+    route('GET /', () => ok({ data: 'OK' })),
+    route('GET /positions', (request) => listPositions(deps, request)),
+    route('GET /closed-positions', (request) => listClosed(deps, request)),
+    route('GET /activity', (request) => listActivity(deps, request)),
+    route('GET /trades', (request) =>
+      ok(page(publicTrades(venue, request, atMs()), request, 100, 10_000).map(tradeView)),
+    ),
+    route('GET /value', (request) => {
+      const wallet = walletOfQuery(request)
+      return ok([{ user: wallet, value: unitsNumber(totalValue(venue, wallet, request, atMs())) }])
+    }),
+    route('GET /traded', (request) => {
+      const wallet = walletOfQuery(request)
+      const rows = rowsOf(venue, wallet, atMs()).filter(({ type }) => type === 'TRADE')
+      return ok({ user: wallet, traded: new Set(rows.map(({ conditionId }) => conditionId)).size })
+    }),
+    route('GET /oi', (request) =>
+      ok(
+        markets
+          .filter((market) => wantsMarket(request, market))
+          .map((market) => ({
+            market: market.conditionId,
+            value: unitsNumber(openInterestOf(venue, market, atMs())),
+          })),
+      ),
+    ),
+    route('GET /holders', (request) => listHolders(deps, request)),
+    route('GET /live-volume', (request) => {
+      const event = request.query.get('id')
+      const rows = markets
+        .filter((market) => market.event.id === event)
+        .map((market) => ({
+          market: market.conditionId,
+          value: unitsNumber(venue.state.markets.get(market.conditionId)?.volume ?? 0n),
+        }))
+      return ok([{ total: rows.reduce((sum, { value }) => sum + value, 0), markets: rows }])
+    }),
+  ]
+}

@@ -1,0 +1,106 @@
+import { lastPriceOf } from './clob-views.ts'
+import { cashOf } from './decimal.ts'
+import { type Market, marketByCondition, type OutcomeIndex } from './markets.ts'
+import type { Activity } from './state.ts'
+import { stateOf, type Venue } from './venue.ts'
+
+/** What a wallet holds of one outcome, folded from what happened to it. Amounts in units. */
+export type Position = {
+  market: Market
+  outcome: OutcomeIndex
+  size: number
+  /** The cost of what is still held, without fees. */
+  cost: number
+  fees: number
+  bought: number
+  boughtCash: number
+  realized: number
+  firstMs: number
+  lastMs: number
+}
+
+const newPosition = (market: Market, outcome: OutcomeIndex, atMs: number): Position => ({
+  market,
+  outcome,
+  size: 0,
+  cost: 0,
+  fees: 0,
+  bought: 0,
+  boughtCash: 0,
+  realized: 0,
+  firstMs: atMs,
+  lastMs: atMs,
+})
+
+const receive = (position: Position, shares: number, cash: number): void => {
+  position.size += shares
+  position.cost += cash
+  position.bought += shares
+  position.boughtCash += cash
+}
+
+/** The cost of what leaves is its share of the whole cost. */
+const release = (position: Position, shares: number, cash: number): void => {
+  const part = Math.min(shares, position.size)
+  const cost = position.size === 0 ? 0 : Math.round((position.cost * part) / position.size)
+  position.size -= part
+  position.cost -= cost
+  position.realized += cash - cost
+}
+
+const half = (units: number): number => Math.floor(units / 2)
+
+/** The part of a row for each outcome: a split and a merge touch both. */
+const applyRow = (of: (outcome: OutcomeIndex) => Position, row: Activity): void => {
+  const { type, outcome, shares, cash } = row
+  if (type === 'TRADE' && outcome !== null) {
+    const position = of(outcome)
+    if (row.side === 'BUY') {
+      receive(position, shares, cash)
+      position.fees += row.fee
+    } else release(position, shares, cash - row.fee)
+  }
+  if (type === 'SPLIT') for (const each of [0, 1] as const) receive(of(each), shares, half(shares))
+  if (type === 'MERGE') for (const each of [0, 1] as const) release(of(each), shares, half(shares))
+  if (type === 'REDEEM' && outcome !== null) release(of(outcome), shares, cash)
+  if (type === 'TRANSFER' && outcome !== null) {
+    if (row.side === 'BUY') receive(of(outcome), shares, 0)
+    else release(of(outcome), shares, 0)
+  }
+}
+
+export const rowsOf = ({ state }: Venue, wallet: string, atMs: number): Activity[] =>
+  state.activity.filter((row) => row.wallet === wallet && row.atMs <= atMs)
+
+export const positionsOf = (venue: Venue, wallet: string, atMs: number): Position[] => {
+  const positions = new Map<string, Position>()
+  for (const row of rowsOf(venue, wallet, atMs)) {
+    const market = marketByCondition(row.conditionId)
+    if (!market) continue
+    const of = (outcome: OutcomeIndex): Position => {
+      const key = `${row.conditionId} ${outcome}`
+      const position = positions.get(key) ?? newPosition(market, outcome, row.atMs)
+      positions.set(key, position)
+      position.lastMs = row.atMs
+      return position
+    }
+    applyRow(of, row)
+  }
+  return [...positions.values()]
+}
+
+/** In 1e-4 dollars: the payout once the market is resolved. */
+export const markOf = (venue: Venue, { market, outcome }: Pick<Position, 'market' | 'outcome'>): number => {
+  const { payout } = stateOf(venue, market.conditionId)
+  if (payout === null) return lastPriceOf(venue, market, outcome)
+  return outcome === 0 ? payout : 10_000 - payout
+}
+
+export const worthOf = (venue: Venue, position: Position): number =>
+  cashOf(position.size, markOf(venue, position))
+
+export const isRedeemable = (venue: Venue, { market, size }: Position): boolean =>
+  size > 0 && stateOf(venue, market.conditionId).isReported
+
+export const hasBoth = (positions: readonly Position[], { market }: Position): boolean =>
+  positions.filter((each) => each.market === market && each.size > 0).length === 2

@@ -1,0 +1,83 @@
+import { addressOf } from './chain/accounts.ts'
+import { deployWalletCall, executeBatchCall, executeSafeCall } from './chain/calls.ts'
+import type { Address, Call, Reads, Sender } from './chain/chain-terms.ts'
+import type { Engine } from './machine.ts'
+import type { RealismControl } from './realism.ts'
+import { readBatch, readSafe } from './relay-checks.ts'
+import type { RelayTransaction } from './state.ts'
+
+type Deps = { engine: Engine; sender: Sender; reads: Reads; realism: RealismControl }
+
+const persisted = (engine: Engine): Promise<void> => new Promise((resolve) => engine.afterPersist(resolve))
+
+const callOf = (transaction: RelayTransaction): Call => {
+  const { type, from, body } = transaction
+  if (type === 'WALLET-CREATE') return deployWalletCall(from as Address)
+  if (type === 'WALLET') {
+    const { batch, signature } = readBatch(body)
+    return executeBatchCall(batch, signature)
+  }
+  const { transaction: safe, signature } = readSafe(body)
+  return executeSafeCall(safe, signature)
+}
+
+const change = ({ engine }: Deps, { id }: RelayTransaction, fields: Partial<RelayTransaction>): void => {
+  engine.submit({ kind: 'relayChange', id, change: fields })
+}
+
+/** `redeemPositions` of both adapters and `redeem` of the router. */
+const redeemSelectors: readonly string[] = ['0x01b7037c', '0x8b6f1d71']
+
+const isRedeem = ({ type, body }: RelayTransaction): boolean =>
+  type === 'WALLET' &&
+  readBatch(body).batch.calls.some(({ data }) => redeemSelectors.includes(data.slice(0, 10)))
+
+const begin = async (deps: Deps, transaction: RelayTransaction): Promise<void> => {
+  const { engine, sender, reads, realism } = deps
+  if (transaction.type === 'WALLET-CREATE' && (await reads.isDeployed(transaction.wallet as Address))) {
+    change(deps, transaction, { state: 'STATE_FAILED', error: 'wallet already deployed' })
+    return
+  }
+  const { precheckRate } = realism.current().relayer
+  if (isRedeem(transaction) && realism.isHit('relayer', precheckRate)) {
+    const error = 'PRECHECK_SKIPPED: redeem skipped: zero position balance'
+    change(deps, transaction, { state: 'STATE_FAILED', error })
+    return
+  }
+  const call = callOf(transaction)
+  const reason = await sender.simulate(addressOf('relayer'), call)
+  if (reason !== undefined) {
+    change(deps, transaction, { state: 'STATE_FAILED', error: `execution reverted: ${reason}` })
+    return
+  }
+  const attempt = await sender.sign('relayer', call)
+  change(deps, transaction, { state: 'STATE_EXECUTED', attempt, hash: attempt.hash })
+  await persisted(engine)
+  await sender.submit(attempt)
+}
+
+const follow = async (deps: Deps, transaction: RelayTransaction): Promise<void> => {
+  const { attempt, state } = transaction
+  if (!attempt) return
+  const found = await deps.sender.stateOf(attempt)
+  if (found.state === 'unknown') return deps.sender.submit(attempt)
+  if (found.state === 'replaced')
+    return change(deps, transaction, { state: 'STATE_FAILED', error: 'transaction was replaced' })
+  if (found.state !== 'mined') return
+  if (found.receipt.status === 'reverted')
+    return change(deps, transaction, { state: 'STATE_FAILED', error: 'transaction reverted' })
+  if (state === 'STATE_EXECUTED') change(deps, transaction, { state: 'STATE_MINED' })
+  else change(deps, transaction, { state: 'STATE_CONFIRMED' })
+}
+
+const openStates: readonly string[] = ['STATE_NEW', 'STATE_EXECUTED', 'STATE_MINED']
+
+/** Each transaction moves by one state in a run, so that a client sees every state. */
+export const relayAll = async (deps: Deps): Promise<void> => {
+  const { engine } = deps
+  for (const transaction of [...engine.venue.state.relay.values()]) {
+    if (!openStates.includes(transaction.state) || engine.nowMs() < transaction.notBeforeMs) continue
+    if (transaction.state === 'STATE_NEW') await begin(deps, transaction)
+    else await follow(deps, transaction)
+  }
+}

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto'
+import { type RelayerCaller, requireRelayer } from './auth.ts'
+import { addressOf as accountAddress } from './chain/accounts.ts'
+import { contracts } from './chain/addresses.ts'
+import type { Address, Reads } from './chain/chain-terms.ts'
+import { safeOf, walletOf } from './chain/ids.ts'
+import { HttpError, ok, type Reply, type Request, type Route, route } from './http.ts'
+import type { Engine } from './machine.ts'
+import type { RealismControl } from './realism.ts'
+import {
+  addressOf,
+  callsOfSafe,
+  readBatch,
+  readSafe,
+  requireAllowedCalls,
+  requireSignedBatch,
+  requireSignedSafe,
+} from './relay-checks.ts'
+import type { RelayTransaction } from './state.ts'
+
+export type RelayerDeps = {
+  engine: Engine
+  realism: RealismControl
+  /** Absent without a chain: then nothing can be relayed. */
+  reads: Reads | undefined
+  wake: () => void
+}
+
+type Fields = Record<string, unknown>
+
+const dayMs = 86_400_000
+
+const requireChain = ({ reads }: RelayerDeps): Reads => {
+  if (!reads) throw new HttpError(503, 'relayer is not available')
+  return reads
+}
+
+/** A relayer key is for its own account alone, a builder key for every user of the builder. */
+const requireAccount = (caller: RelayerCaller, from: string): void => {
+  if (caller.kind === 'relayer' && caller.address !== from.toLowerCase())
+    throw new HttpError(401, 'invalid authorization')
+}
+
+const requireQuota = ({ engine, realism }: RelayerDeps): number => {
+  const { dailyQuota } = realism.current().relayer
+  const { relayed } = engine.venue.state
+  const nowMs = engine.nowMs()
+  const day = Math.floor(nowMs / dayMs)
+  const used = relayed.day === day ? relayed.count : 0
+  if (dailyQuota > 0 && used >= dailyQuota) {
+    const seconds = Math.ceil(((day + 1) * dayMs - nowMs) / 1_000)
+    throw new HttpError(429, `quota exceeded: 0 units remaining, resets in ${seconds} seconds`)
+  }
+  return day
+}
+
+const endStates: readonly string[] = ['STATE_CONFIRMED', 'STATE_FAILED', 'STATE_INVALID']
+
+/** One action of a wallet at a time. */
+const requireIdle = ({ engine, realism }: RelayerDeps, wallet: string): void => {
+  const { busyRate } = realism.current().relayer
+  if (realism.isHit('relayer', busyRate)) throw new HttpError(400, 'wallet busy: active action in progress')
+  for (const each of engine.venue.state.relay.values())
+    if (each.wallet === wallet.toLowerCase() && !endStates.includes(each.state))
+      throw new HttpError(400, 'wallet has in-flight action')
+}
+
+const requireNonce = ({ realism }: RelayerDeps, given: bigint, onChain: bigint): void => {
+  const { nonceMismatchRate } = realism.current().relayer
+  const expected = realism.isHit('relayer', nonceMismatchRate) ? onChain + 1n : onChain
+  if (given !== expected)
+    throw new HttpError(400, `batch nonce ${given} does not match on-chain nonce ${expected}`)
+}
+
+type Draft = Pick<
+  RelayTransaction,
+  'type' | 'from' | 'to' | 'wallet' | 'owner' | 'data' | 'nonce' | 'signature'
+>
+
+const readCreate = (body: Fields): Draft => {
+  const from = addressOf(body, 'from')
+  const to = addressOf(body, 'to')
+  if (to.toLowerCase() !== contracts.walletFactory.toLowerCase())
+    throw new HttpError(400, 'invalid request: to')
+  return {
+    type: 'WALLET-CREATE',
+    from,
+    to,
+    wallet: walletOf(from).toLowerCase(),
+    owner: from,
+    data: '0x',
+    nonce: '0',
+    signature: '0x',
+  }
+}
+
+const readWallet = async (deps: RelayerDeps, body: Fields): Promise<Draft> => {
+  const from = addressOf(body, 'from')
+  const { batch, signature } = readBatch(body)
+  if (walletOf(from).toLowerCase() !== batch.wallet.toLowerCase())
+    throw new HttpError(400, 'invalid request: depositWallet')
+  requireAllowedCalls(batch.calls, deps.realism.current().relayer.refusedTargets)
+  requireSignedBatch(batch, signature, from)
+  requireNonce(deps, batch.nonce, await requireChain(deps).walletNonce(batch.wallet))
+  if (Number(batch.deadline) * 1_000 <= deps.engine.nowMs()) throw new HttpError(400, 'deadline expired')
+  return {
+    type: 'WALLET',
+    from,
+    to: addressOf(body, 'to'),
+    wallet: batch.wallet.toLowerCase(),
+    owner: from,
+    data: '0x',
+    nonce: String(batch.nonce),
+    signature,
+  }
+}
+
+const readSafeDraft = async (deps: RelayerDeps, body: Fields): Promise<Draft> => {
+  const from = addressOf(body, 'from')
+  const { transaction, signature } = readSafe(body)
+  if (safeOf(from).toLowerCase() !== transaction.safe.toLowerCase())
+    throw new HttpError(400, 'invalid request: proxyWallet')
+  requireAllowedCalls(callsOfSafe(transaction), deps.realism.current().relayer.refusedTargets)
+  requireSignedSafe(transaction, signature, from)
+  requireNonce(deps, transaction.nonce, await requireChain(deps).safeNonce(transaction.safe))
+  return {
+    type: 'SAFE',
+    from,
+    to: transaction.to,
+    wallet: transaction.safe.toLowerCase(),
+    owner: from,
+    data: transaction.data,
+    nonce: String(transaction.nonce),
+    signature,
+  }
+}
+
+const readDraft = (deps: RelayerDeps, body: Fields): Draft | Promise<Draft> => {
+  if (body.type === 'WALLET-CREATE') return readCreate(body)
+  if (body.type === 'WALLET') return readWallet(deps, body)
+  if (body.type === 'SAFE') return readSafeDraft(deps, body)
+  throw new HttpError(400, 'invalid request: type')
+}
+
+const submit = async (deps: RelayerDeps, request: Request): Promise<Reply> => {
+  const { engine, realism, wake } = deps
+  const caller = requireRelayer(request, engine.venue.state)
+  const body = request.body
+  if (typeof body !== 'object' || body === null) throw new HttpError(400, 'invalid request body')
+  const fields = body as Fields
+  requireAccount(caller, addressOf(fields, 'from'))
+  requireChain(deps)
+  const day = requireQuota(deps)
+  const draft = await readDraft(deps, fields)
+  requireIdle(deps, draft.wallet)
+  const nowMs = engine.nowMs()
+  const transaction: RelayTransaction = {
+    ...draft,
+    id: randomUUID(),
+    metadata: typeof fields.metadata === 'string' ? fields.metadata.slice(0, 500) : '',
+    body: fields,
+    state: 'STATE_NEW',
+    error: '',
+    hash: '',
+    attempt: null,
+    createdMs: nowMs,
+    updatedMs: nowMs,
+    notBeforeMs: nowMs + realism.lagMs('relayerLag'),
+  }
+  engine.submit({ kind: 'relay', transaction, day })
+  wake()
+  // Without a hash: it is known when the transaction has been sent.
+  return ok({ transactionID: transaction.id, state: 'STATE_NEW' })
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+const fieldsOf = (transaction: RelayTransaction) => ({
+  from: transaction.from,
+  to: transaction.to,
+  data: transaction.data,
+  nonce: transaction.nonce,
+  value: '0',
+  signature: transaction.signature,
+  state: transaction.state,
+  type: transaction.type,
+  owner: transaction.owner,
+  metadata: transaction.metadata,
+})
+
+const newView = (transaction: RelayTransaction) => ({
+  transaction_id: transaction.id,
+  transaction_hash: transaction.hash,
+  ...fieldsOf(transaction),
+  proxy_address: transaction.wallet,
+  error_msg: transaction.error,
+  created_at: iso(transaction.createdMs),
+  updated_at: iso(transaction.updatedMs),
+})
+
+const oldView = (transaction: RelayTransaction) => ({
+  transactionID: transaction.id,
+  transactionHash: transaction.hash,
+  ...fieldsOf(transaction),
+  proxyAddress: transaction.wallet,
+  createdAt: iso(transaction.createdMs),
+  updatedAt: iso(transaction.updatedMs),
+})
+
+const nonceOf = async (deps: RelayerDeps, { query }: Request): Promise<string> => {
+  const owner = addressOf({ address: query.get('address') }, 'address')
+  const reads = requireChain(deps)
+  const type = query.get('type')
+  if (type === 'WALLET' || type === 'WALLET-CREATE') return String(await reads.walletNonce(walletOf(owner)))
+  if (type === 'SAFE' || type === 'SAFE-CREATE') return String(await reads.safeNonce(safeOf(owner)))
+  if (type === 'PROXY') return '0'
+  throw new HttpError(400, 'invalid request: type')
+}
+
+const payload = async (deps: RelayerDeps, request: Request): Promise<Reply> =>
+  ok({ address: accountAddress('relayer'), nonce: await nonceOf(deps, request) })
+
+export const relayerRoutes = (deps: RelayerDeps): Route[] => {
+  const { engine } = deps
+  const { state } = engine.venue
+  return [
+    route('POST /submit', (request) => submit(deps, request)),
+    route('GET /deployed', async (request) => {
+      const address = addressOf({ address: request.query.get('address') }, 'address') as Address
+      return ok({ deployed: await requireChain(deps).isDeployed(address) })
+    }),
+    route('GET /v1/account/transactions/params', (request) => payload(deps, request)),
+    route('GET /v1/account/transactions/:id', (_request, [id = '']) => {
+      const transaction = state.relay.get(id)
+      if (!transaction) throw new HttpError(404, 'transaction not found')
+      return ok(newView(transaction))
+    }),
+    route('GET /nonce', async (request) => ok({ nonce: await nonceOf(deps, request) })),
+    route('GET /relay-payload', (request) => payload(deps, request)),
+    route('GET /transaction', (request) => {
+      const transaction = state.relay.get(request.query.get('id') ?? '')
+      return ok(transaction ? [oldView(transaction)] : [])
+    }),
+    route('GET /transactions', (request) => {
+      const caller = requireRelayer(request, state)
+      const list = [...state.relay.values()].filter(
+        ({ from }) => caller.kind === 'builder' || from.toLowerCase() === caller.address,
+      )
+      return ok(list.slice(-100).reverse().map(oldView))
+    }),
+    route('GET /relayer/api/keys', (request) => {
+      const caller = requireRelayer(request, state)
+      if (caller.kind === 'builder') return ok([])
+      const keys = [...state.relayerKeys].filter(([, { address }]) => address === caller.address)
+      return ok(
+        keys.map(([apiKey, { address, createdMs }]) => ({
+          apiKey,
+          address,
+          createdAt: iso(createdMs),
+          updatedAt: iso(createdMs),
+        })),
+      )
+    }),
+  ]
+}
