@@ -38,11 +38,16 @@ const changedUsers = ({ state, events }: Venue, command: Command): Set<string> =
  * `broken` ends the process: state after a partly applied command must not be served, and the log restores the last
  * complete state.
  */
-export const openEngine = (dataDir: string, seed: number, onFatal: (error: unknown) => never): Engine => {
-  const { journal, venue, fresh } = openJournal(dataDir, seed, Date.now())
+export const openEngine = (
+  dataDir: string,
+  seed: number,
+  onFatal: (error: unknown) => never,
+  clockMs: () => number = Date.now,
+): Engine => {
+  const { journal, venue, fresh } = openJournal(dataDir, seed, clockMs())
   // An offset that a test added to the clock stays over a restart.
-  let offsetMs = Math.max(0, venue.state.nowMs - Date.now())
-  const nowMs = () => Date.now() + offsetMs
+  let offsetMs = Math.max(0, venue.state.nowMs - clockMs())
+  const nowMs = () => clockMs() + offsetMs
 
   let lines: string[] = []
   let waiting: (() => void)[] = []
