@@ -1,5 +1,10 @@
 /** A seeded day of a market with many signals of day trades, and the 1,000 candles before it. */
-import { type CandleColumns, type CandleWindow, windowAt, windowCandles } from '#market/strategies/candle-columns.ts'
+import {
+  type CandleColumns,
+  type CandleWindow,
+  windowAt,
+  windowCandles,
+} from '#market/strategies/candle-columns.ts'
 import { decide } from '#market/strategies/decide.ts'
 import { simulateStrategy } from '#market/strategies/simulation.ts'
 import type { DecisionConfig, MarketRules, OrderIntent } from '#market/strategies/strategy.ts'

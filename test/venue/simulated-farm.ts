@@ -14,7 +14,12 @@ import { addUser, openInstance, type TestUser } from '../harness/instance.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { type FarmedAsset, farmedAssets } from '../market/farming-day.ts'
 import { randomOf } from '../market/price-walk.ts'
-import { openSimulatedVenue, type SimulatedClock, type SimulatedVenue, simulatedClock } from './simulated-venue.ts'
+import {
+  openSimulatedVenue,
+  type SimulatedClock,
+  type SimulatedVenue,
+  simulatedClock,
+} from './simulated-venue.ts'
 
 const zones = [
   'America/New_York',
@@ -156,8 +161,7 @@ const dueSql = `select exists (select from task_queue where owner is not null or
 type Due = { isBusy: boolean; tasks: number; nextAt: Date | null }
 
 function simulation({ clock, venue, app, db, watch }: Product) {
-  const readDue = async (): Promise<Due> =>
-    (await query<Due>(db, dueSql, [new Date(clock.nowMs())]))[0]!
+  const readDue = async (): Promise<Due> => (await query<Due>(db, dueSql, [new Date(clock.nowMs())]))[0]!
 
   /** Resolves when nothing is due and nothing is under way. */
   async function idle(): Promise<Due> {
@@ -166,7 +170,10 @@ function simulation({ clock, venue, app, db, watch }: Product) {
       const due = await readDue()
       if (!due.isBusy) return due
       if (performance.now() > endMs) {
-        const queue = await query(db, 'select q.*, t.step, t.error, t.data from task_queue q join task t on t.id = q.task_id limit 3')
+        const queue = await query(
+          db,
+          'select q.*, t.step, t.error, t.data from task_queue q join task t on t.id = q.task_id limit 3',
+        )
         throw new Error(`busy for a minute: ${JSON.stringify(queue)}`)
       }
       await delay(3)
@@ -225,14 +232,26 @@ function simulation({ clock, venue, app, db, watch }: Product) {
 
 const pick = <T>(from: readonly T[], n: number): T => from[n % from.length]!
 
-async function addFarmers(product: Product, during: <T>(call: Promise<T>) => Promise<T>, firstSlotMs: number, count: number) {
+async function addFarmers(
+  product: Product,
+  during: <T>(call: Promise<T>) => Promise<T>,
+  firstSlotMs: number,
+  count: number,
+) {
   const { app, venue, db } = product
   const add = async (n: number): Promise<SimulatedFarmer> => {
     const user = await addUser(app)
-    venue.submit({ kind: 'credit', user: user.evm.toLowerCase(), coin: 'perp', units: 10_000n * 100_000_000n })
+    venue.submit({
+      kind: 'credit',
+      user: user.evm.toLowerCase(),
+      coin: 'perp',
+      units: 10_000n * 100_000_000n,
+    })
     const done = await app.call<{ outcome: string }>('perp_setup', {}, user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
-    const [row] = await query<{ agent_id: string }>(db, 'select agent_id from app_user where id = $1', [user.id])
+    const [row] = await query<{ agent_id: string }>(db, 'select agent_id from app_user where id = $1', [
+      user.id,
+    ])
     const customer = { agentId: row!.agent_id, address: user.evm.toLowerCase(), user }
     const farmer = await addFarmer(db, {
       customer,
@@ -256,7 +275,10 @@ async function addFarmers(product: Product, during: <T>(call: Promise<T>) => Pro
   return farmers
 }
 
-export async function createSimulatedFarm(count: number, { startMs, seed }: { startMs: number; seed: number }) {
+export async function createSimulatedFarm(
+  count: number,
+  { startMs, seed }: { startMs: number; seed: number },
+) {
   const { parts, ...product } = await openProduct(startMs - 600_000, seed)
   try {
     const { venue, app, net } = product

@@ -9,10 +9,15 @@ import { clearSwitch } from '#features/policy/store.ts'
 import { pastDayEnds } from '#features/schedules/recurrence/past-times.ts'
 import { query } from '#store/query.ts'
 import { episodesOf, heldAt, type OwnFill } from '../crash/farming-proof.ts'
-import { cloidOf } from '../crash/venue-record.ts'
-import { frozenAccounts } from '../crash/venue-record.ts'
+import { cloidOf, frozenAccounts } from '../crash/venue-record.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { type FarmedAsset, farmedAssets, farmingDaysEvery, type FarmingDay, quartersOfDay } from '../market/farming-day.ts'
+import {
+  type FarmedAsset,
+  type FarmingDay,
+  farmedAssets,
+  farmingDaysEvery,
+  quartersOfDay,
+} from '../market/farming-day.ts'
 import { randomOf } from '../market/price-walk.ts'
 import { dayMs, minuteMs, quarterMs } from '../market/strategy-walk.ts'
 import { bySize, isShort, proofSeed } from '../proof/support/seed.ts'
@@ -32,7 +37,9 @@ const flatMsMax = 60_000
 const manualSizes: Readonly<Record<FarmedAsset, string>> = { BTC: '0.0007', ETH: '0.021', SOL: '0.4' }
 
 /** Days, each from 8:00 UTC on, whose local days begin or end with daylight saving in some zone, and those after them. */
-const changes = ['2027-03-14', '2027-03-28', '2027-04-04', '2027-04-30'].map((day) => Date.parse(`${day}T08:00:00Z`))
+const changes = ['2027-03-14', '2027-03-28', '2027-04-04', '2027-04-30'].map((day) =>
+  Date.parse(`${day}T08:00:00Z`),
+)
 const startsMs = Array.from({ length: 14 }, (_, later) => changes.map((ms) => ms + later * dayMs))
   .flat()
   .filter((ms, n, all) => all.indexOf(ms) === n)
@@ -45,7 +52,10 @@ let farm: SimulatedFarm
 let days: Map<FarmedAsset, FarmingDay[]>
 before(async () => {
   days = new Map(
-    farmedAssets.map((asset, n) => [asset, farmingDaysEvery(asset, { seed: seed + n, startsMs, everyQuarters })]),
+    farmedAssets.map((asset, n) => [
+      asset,
+      farmingDaysEvery(asset, { seed: seed + n, startsMs, everyQuarters }),
+    ]),
   )
   farm = await createSimulatedFarm(size.farmers, { startMs: startsMs[0]!, seed })
 })
@@ -156,7 +166,9 @@ const handLegs = ['entry', 'tp', 'sl', 'close', ...Array.from({ length: 6 }, (_,
 /** What the venue has on record of a strategy: all orders of the account but those of the person. */
 function recordOf({ customer, byHand }: SimulatedFarmer) {
   const ofPerson = new Set(byHand.flatMap((id) => handLegs.map((leg) => cloidOf(id, leg))))
-  const orders = farm.venue.ordersOf(customer.address).filter(({ cloid }) => cloid !== null && !ofPerson.has(cloid))
+  const orders = farm.venue
+    .ordersOf(customer.address)
+    .filter(({ cloid }) => cloid !== null && !ofPerson.has(cloid))
   const own = new Map(orders.map((order) => [order.oid, order]))
   const fills: OwnFill[] = (farm.venue.accountOf(customer.address)?.fills ?? [])
     .filter(({ oid }) => own.has(oid))
@@ -171,7 +183,15 @@ function recordOf({ customer, byHand }: SimulatedFarmer) {
   return { own, fills, stops }
 }
 
-const total = { positions: 0, partial: 0, beside: 0, guards: 0, underKill: 0, midnights: 0, bareMs: [] as number[] }
+const total = {
+  positions: 0,
+  partial: 0,
+  beside: 0,
+  guards: 0,
+  underKill: 0,
+  midnights: 0,
+  bareMs: [] as number[],
+}
 
 async function checkFarmer(farmer: SimulatedFarmer) {
   const name = `${farmer.zone} ${farmer.asset} ${farmer.strategyId}`
@@ -198,7 +218,11 @@ async function checkFarmer(farmer: SimulatedFarmer) {
   await checkGuards(farmer, fills, name)
 }
 
-async function checkGuards({ strategyId, customer }: SimulatedFarmer, fills: readonly OwnFill[], name: string) {
+async function checkGuards(
+  { strategyId, customer }: SimulatedFarmer,
+  fills: readonly OwnFill[],
+  name: string,
+) {
   const events = await query<{ at: string }>(
     farm.db,
     `select body ->> 'at' as at from user_event where type = 'schedule.guard_tripped' and body ->> 'schedule_id' = $1`,
@@ -208,7 +232,12 @@ async function checkGuards({ strategyId, customer }: SimulatedFarmer, fills: rea
     const trippedMs = Date.parse(at)
     if (heldAt(fills, trippedMs) === 0n) continue
     total.guards += 1
-    if (kills.some(({ address, fromMs, toMs }) => address === customer.address && fromMs <= trippedMs && trippedMs <= toMs))
+    if (
+      kills.some(
+        ({ address, fromMs, toMs }) =>
+          address === customer.address && fromMs <= trippedMs && trippedMs <= toMs,
+      )
+    )
       total.underKill += 1
     const flat = fills.find((fill) => fill.atMs >= trippedMs && heldAt(fills, fill.atMs) === 0n)
     assert.ok(flat, `${name}: not flat after its guard`)
