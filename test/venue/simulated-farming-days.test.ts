@@ -34,6 +34,8 @@ const everyQuarters = 8
 /** A position has a stop at the venue within this time, and is flat so long after its guard has tripped. */
 const bareMsMax = 5_000
 const flatMsMax = 60_000
+/** A run that waits for the record of the venue decides again each second. */
+const decisionsMax = 120
 const manualSizes: Readonly<Record<FarmedAsset, string>> = { BTC: '0.0007', ETH: '0.021', SOL: '0.4' }
 
 /** Days, each from 8:00 UTC on, whose local days begin or end with daylight saving in some zone, and those after them. */
@@ -263,6 +265,11 @@ test(`${count} days of day trades in one process end flat, and no position is wi
   if (!isShort)
     for (const seen of [stop_rejected, total.partial, total.guards, total.underKill, total.beside])
       assert.ok(seen > 0, 'something was not met')
+  const [most] = await query<{ seq: number }>(
+    farm.db,
+    'select max(seq)::integer as seq from strategy_decision',
+  )
+  assert.ok(most!.seq <= decisionsMax, `${most!.seq} decisions of one run`)
   assert.equal(await ledgerDrift(farm.db), 0)
   assert.deepEqual(await frozenAccounts(farm.db), [])
 })
