@@ -1,6 +1,7 @@
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { type CandleSpan, candleSpanMs, candleSpans } from '#market/candle.ts'
 import type { CandleColumns } from '#market/strategies/candle-columns.ts'
@@ -40,7 +41,7 @@ export type CandleStore = {
   fill(series: Series, fromMs: number, owner: string): Promise<number>
   /**
    * Fills the candles of a time that ends with a close, and returns whether the venue has come to that close. Candles that
-   * are there are not asked for again.
+   * are there are not asked for again, and missing ones rarely.
    */
   fillUntil(series: Series, time: { fromMs: number; toMs: number }, owner: string): Promise<boolean>
   /** Reads the stored candles of a time by column. */
@@ -60,6 +61,8 @@ const restMs = 60_000
 const retryMs = 30_000
 /** Every series has at most this many candles: 35 days of minutes. */
 const candlesMax = 50_400
+/** How often the missing candles of a series are asked for again, while somebody reads a time that lacks them. */
+const holesEveryMs = 15 * 60_000
 const batchMax = 2_000
 /** BTC trades in every block, so the time of its book is the present time of the venue. */
 const clockMarket = 'BTC'
@@ -146,6 +149,25 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     return { toMs, weight }
   }
 
+  const holesAskedAtMs = new Map<string, number>()
+  /** Asks once more for candles that an answer lacked; a market may also not have traded then. */
+  async function fillHoles(series: Series, { fromMs, toMs }: Filled, owner: string): Promise<void> {
+    const { market, span } = series
+    const spanMs = candleSpanMs[span]
+    const { gaps } = await readCandles(db, series, { firstMs: fromMs, endMs: toMs, spanMs })
+    const [first, last] = [gaps[0], gaps.at(-1)]
+    const [key, nowMs] = [`${market} ${span}`, clock.now().getTime()]
+    if (!first || !last || nowMs - (holesAskedAtMs.get(key) ?? 0) < holesEveryMs) return
+    holesAskedAtMs.set(key, nowMs)
+    const endMs = Math.min(last.toMs, first.fromMs + pageMax * spanMs)
+    const rows = await venue.candlePage(market, span, { fromMs: first.fromMs, toMs: endMs - 1 }, owner)
+    await insertCandles(
+      db,
+      series,
+      rows.filter(({ startMs }) => startMs >= first.fromMs && startMs + spanMs <= endMs),
+    )
+  }
+
   const follow = ({ market, span }: Series) =>
     query(
       db,
@@ -191,7 +213,13 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     },
     async fillUntil(series, { fromMs, toMs }, owner) {
       const known = await filledOf(db, series)
-      if (known && known.fromMs <= fromMs && known.toMs >= toMs) return true
+      if (known && known.fromMs <= fromMs && known.toMs >= toMs) {
+        await fillHoles(series, { fromMs, toMs }, owner).catch((error: unknown) => {
+          // What is there is read without them.
+          if (!(error instanceof Fault)) throw error
+        })
+        return true
+      }
       const { timeMs: venueMs } = await venue.book(clockMarket, owner, { maxAgeMs: clockMaxAgeMs })
       if (venueMs < toMs) return false
       const filled = await fill(series, { venueMs, firstMs: fromMs, owner })
