@@ -35,7 +35,7 @@ const everyQuarters = 8
 const bareMsMax = 5_000
 const flatMsMax = 60_000
 /** A run that waits for the record of the venue decides again each second. */
-const decisionsMax = 120
+const decisionsMax = 60
 const manualSizes: Readonly<Record<FarmedAsset, string>> = { BTC: '0.0007', ETH: '0.021', SOL: '0.4' }
 
 /** Days, each from 8:00 UTC on, whose local days begin or end with daylight saving in some zone, and those after them. */
