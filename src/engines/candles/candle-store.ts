@@ -93,8 +93,35 @@ async function filledOf(db: Queryable, { market, span }: Series): Promise<Filled
   return row && { fromMs: Number(row.filled_from_ms), toMs: Number(row.filled_to_ms) }
 }
 
+/** What is there is read without the rows that the venue does not answer now. */
+function noneIfRefused(error: unknown): [] {
+  if (error instanceof Fault) return []
+  throw error
+}
+
+/** Returns what asks once more for candles that an answer lacked; a market may also not have traded then. */
+function createHoleFilling({ db, clock, venue }: Pick<CandleStoreDeps, 'db' | 'clock' | 'venue'>) {
+  const askedAtMs = new Map<string, number>()
+  return async (series: Series, { fromMs, toMs }: Filled, owner: string): Promise<void> => {
+    const { market, span } = series
+    const spanMs = candleSpanMs[span]
+    const { gaps } = await readCandles(db, series, { firstMs: fromMs, endMs: toMs, spanMs })
+    const [first, last] = [gaps[0], gaps.at(-1)]
+    const [key, nowMs] = [`${market} ${span}`, clock.now().getTime()]
+    if (!first || !last || nowMs - (askedAtMs.get(key) ?? 0) < holesEveryMs) return
+    askedAtMs.set(key, nowMs)
+    const endMs = Math.min(last.toMs, first.fromMs + pageMax * spanMs)
+    const rows = await venue
+      .candlePage(market, span, { fromMs: first.fromMs, toMs: endMs - 1 }, owner)
+      .catch(noneIfRefused)
+    const missing = rows.filter(({ startMs }) => startMs >= first.fromMs && startMs + spanMs <= endMs)
+    await insertCandles(db, series, missing)
+  }
+}
+
 export function createCandleStore(deps: CandleStoreDeps): CandleStore {
   const { db, clock, log, venue, weightPerMinute, isOnDuty } = deps
+  const fillHoles = createHoleFilling(deps)
 
   /** Reads a page, stores what of it is final, and widens what is filled by that; returns its end and its weight. */
   async function fillPage(series: Series, page: Page): Promise<FilledUntil> {
@@ -149,25 +176,6 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     return { toMs, weight }
   }
 
-  const holesAskedAtMs = new Map<string, number>()
-  /** Asks once more for candles that an answer lacked; a market may also not have traded then. */
-  async function fillHoles(series: Series, { fromMs, toMs }: Filled, owner: string): Promise<void> {
-    const { market, span } = series
-    const spanMs = candleSpanMs[span]
-    const { gaps } = await readCandles(db, series, { firstMs: fromMs, endMs: toMs, spanMs })
-    const [first, last] = [gaps[0], gaps.at(-1)]
-    const [key, nowMs] = [`${market} ${span}`, clock.now().getTime()]
-    if (!first || !last || nowMs - (holesAskedAtMs.get(key) ?? 0) < holesEveryMs) return
-    holesAskedAtMs.set(key, nowMs)
-    const endMs = Math.min(last.toMs, first.fromMs + pageMax * spanMs)
-    const rows = await venue.candlePage(market, span, { fromMs: first.fromMs, toMs: endMs - 1 }, owner)
-    await insertCandles(
-      db,
-      series,
-      rows.filter(({ startMs }) => startMs >= first.fromMs && startMs + spanMs <= endMs),
-    )
-  }
-
   const follow = ({ market, span }: Series) =>
     query(
       db,
@@ -213,13 +221,8 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     },
     async fillUntil(series, { fromMs, toMs }, owner) {
       const known = await filledOf(db, series)
-      if (known && known.fromMs <= fromMs && known.toMs >= toMs) {
-        await fillHoles(series, { fromMs, toMs }, owner).catch((error: unknown) => {
-          // What is there is read without them.
-          if (!(error instanceof Fault)) throw error
-        })
-        return true
-      }
+      if (known && known.fromMs <= fromMs && known.toMs >= toMs)
+        return fillHoles(series, { fromMs, toMs }, owner).then(() => true)
       const { timeMs: venueMs } = await venue.book(clockMarket, owner, { maxAgeMs: clockMaxAgeMs })
       if (venueMs < toMs) return false
       const filled = await fill(series, { venueMs, firstMs: fromMs, owner })
