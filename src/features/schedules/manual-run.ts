@@ -62,7 +62,7 @@ function assertCredits(required: number, { credits: available }: UserFacts): voi
   if (available >= required) return
   throw new Fault(
     'insufficient_credits',
-    `A run takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\``,
+    `A run takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\`, or a plan with \`subscriptions_checkout\``,
     { extras: { required, available, missing: required - available, packs_path: '/credits/packs' } },
   )
 }
