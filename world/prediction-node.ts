@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
 import { compileCacheArgs } from './compile-cache.ts'
+import { predictionChain } from './evm/chains.ts'
 import type { EvmNode } from './evm/node.ts'
 import type { PresetName } from './failure-presets.ts'
 import { failureInjector } from './injected-failures.ts'
@@ -16,8 +17,8 @@ import { parseReady, requestControl, type ServiceNode } from './service-process.
 type Options = {
   dir: string
   clock: WorldClock
-  /** The chain of its money. */
-  polygon: EvmNode | undefined
+  /** The chain of its money, and those that its bridge reaches. */
+  nodes: readonly EvmNode[]
   realism: PresetName
   /** Does not wake with a request. */
   isStopped: boolean
@@ -28,20 +29,22 @@ const entry = join(import.meta.dirname, 'polymarket/process.ts')
 
 /** The prediction market. */
 export const predictionNode = (options: Options): ServiceNode => {
-  const { dir, clock, polygon, realism, log } = options
+  const { dir, clock, nodes, realism, log } = options
+  const polygon = nodes.find(({ chain }) => chain.id === predictionChain)
   const dataDir = join(dir, 'polymarket')
   let isStopped = options.isStopped
-  let way: Promise<ListeningServer> | undefined
+  let ways: Promise<(readonly [id: string, way: ListeningServer])[]> | undefined
 
-  /** The venue's own way to the chain: no injected failure applies to it. */
-  const openWay = () => {
-    way ??= startProxy({
-      preferredPort: 0,
-      injector: failureInjector(),
-      target: () => polygon?.endpoint(),
-      ...(polygon ? { recorder: polygon.recorder } : {}),
-    })
-    return way
+  /** The venue's own ways to the chains: no injected failure applies to them. */
+  const openWays = () => {
+    const injector = failureInjector()
+    ways ??= Promise.all(
+      nodes.map(async ({ chain, endpoint: target, recorder }) => {
+        const way = await startProxy({ preferredPort: 0, injector, target, recorder })
+        return [chain.id, way] as const
+      }),
+    )
+    return ways
   }
 
   /** A tick returns the venue's time, which lags behind an advance of the world's clock. */
@@ -55,7 +58,7 @@ export const predictionNode = (options: Options): ServiceNode => {
     await mkdir(dataDir, { recursive: true })
     await polygon?.start()
     let ready: ReturnType<typeof parseReady>
-    const { port: polygonPort } = await openWay()
+    const ports = (await openWays()).map(([id, way]) => [id, way.port] as const)
     const args = [
       ...nodeFlags,
       entry,
@@ -63,8 +66,8 @@ export const predictionNode = (options: Options): ServiceNode => {
       '--data-dir',
       dataDir,
       '--watch-stdin',
-      '--polygon-port',
-      String(polygonPort),
+      '--chain-ports',
+      JSON.stringify(Object.fromEntries(ports)),
       '--realism',
       realism,
     ]
@@ -113,7 +116,7 @@ export const predictionNode = (options: Options): ServiceNode => {
     },
     port: () => restartable.current()?.port,
     close: async () => {
-      await (await way)?.close()
+      await Promise.all(((await ways) ?? []).map(([, way]) => way.close()))
     },
   }
 }

@@ -7,7 +7,6 @@ import { controlRoutes, presetTargets } from './control.ts'
 import {
   type ChainId,
   contractsOf,
-  predictionChain,
   sponsors,
   venueChain,
   worldChains,
@@ -277,7 +276,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const prediction = predictionNode({
     dir: dataDir,
     clock,
-    polygon: nodes.find(({ chain }) => chain.id === predictionChain),
+    nodes,
     realism,
     isStopped: !isWanted('polymarket'),
     log,

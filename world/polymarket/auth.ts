@@ -141,6 +141,7 @@ export const requireRelayer = (request: Request, state: State): RelayerCaller =>
   const timestamp = headerOf(request, 'poly_builder_timestamp')
   const isBuilder =
     builder !== undefined &&
+    isRecent(timestamp, state.nowMs) &&
     headerOf(request, 'poly_builder_passphrase') === builder.passphrase &&
     isSigned(builder, messageOf(request, timestamp), headerOf(request, 'poly_builder_signature'))
   if (isBuilder) return { kind: 'builder' }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { deriveKey, requireL1, requireL2 } from './auth.ts'
 import { tier } from './buckets.ts'
 import { openOrdersOf, type Scope } from './cancel.ts'
-import { safeOf, walletOf } from './chain/ids.ts'
 import type { Address } from './chain/chain-terms.ts'
+import { safeOf, walletOf } from './chain/ids.ts'
 import type { AssetType } from './chain-port.ts'
 import type { OrderDeps } from './clob-orders.ts'
 import { orderView, pageOf, tradeView, versionAt } from './clob-views.ts'
@@ -150,10 +150,6 @@ const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
       const rows = openRows(requireL2(request, state), request)
       return ok(pageOf(rows, request.query.get('next_cursor'), pageSize))
     }),
-    route('GET /data/pre-migration-orders', (request) => {
-      requireL2(request, state)
-      return ok(pageOf([], request.query.get('next_cursor'), pageSize))
-    }),
     route('GET /data/order/:id', (request, [id = '']) => {
       const key = requireL2(request, state)
       if (!/^0x[0-9a-fA-F]{64}$/.test(id)) throw new HttpError(400, 'Invalid orderID')
@@ -232,7 +228,6 @@ const otherRoutes = ({ engine }: OrderDeps): Route[] => {
       return { status: 400, body: { heartbeat_id: result.id, error_msg: result.error } }
     return ok({ heartbeat_id: result.id, error_msg: '' })
   }
-  const scoring = (ids: readonly string[]) => Object.fromEntries(ids.map((id) => [id, false]))
   return [
     route('POST /v1/heartbeats', beat),
     route('POST /heartbeats', beat),
@@ -261,33 +256,6 @@ const otherRoutes = ({ engine }: OrderDeps): Route[] => {
     route('GET /v1/user/rate-limit-tier', (request) => {
       requireL2(request, state)
       return ok({ tier })
-    }),
-    route('GET /order-scoring', (request) => {
-      requireL2(request, state)
-      return ok({ scoring: false })
-    }),
-    route('GET /orders-scoring', (request) => {
-      requireL2(request, state)
-      return ok(scoring(listOf(request.query, 'order_ids')))
-    }),
-    route('POST /orders-scoring', (request) => {
-      requireL2(request, state)
-      if (!Array.isArray(request.body)) throw new HttpError(400, 'Invalid order payload')
-      return ok(scoring(request.body.map(String)))
-    }),
-    ...['/rewards/user', '/rewards/user/markets'].map((path) =>
-      route(`GET ${path}`, (request) => {
-        requireL2(request, state)
-        return ok(pageOf([], request.query.get('next_cursor'), pageSize))
-      }),
-    ),
-    route('GET /rewards/user/total', (request) => {
-      requireL2(request, state)
-      return ok([])
-    }),
-    route('GET /rewards/user/percentages', (request) => {
-      requireL2(request, state)
-      return ok({})
     }),
   ]
 }

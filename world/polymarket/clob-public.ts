@@ -1,10 +1,10 @@
 import { minimumSize } from './catalog.ts'
 import { bestPrice, bookView, lastPriceOf, midpointText, pageOf } from './clob-views.ts'
-import { averagePrice, priceText } from './decimal.ts'
+import { priceText } from './decimal.ts'
 import { HttpError, integerOf, ok, type Reply, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets, type OutcomeIndex, outcomeByToken } from './markets.ts'
 import type { RealismControl } from './realism.ts'
-import type { Side, Trade } from './state.ts'
+import type { Side } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
 type Deps = { venue: Venue; realism: RealismControl }
@@ -250,38 +250,6 @@ const requireMarket = (conditionId: string | undefined): Market => {
   return market
 }
 
-/** The public trades of a market. */
-const liveActivity = (venue: Venue, market: Market) =>
-  [...venue.state.trades.values()]
-    .filter(({ conditionId }) => conditionId === market.conditionId)
-    .slice(-100)
-    .reverse()
-    .map((trade: Trade) => ({
-      event_type: 'trade',
-      market: {
-        condition_id: market.conditionId,
-        asset_id: trade.taker.signed.tokenId,
-        question: market.question,
-        icon: '',
-        slug: market.slug,
-      },
-      user: {
-        address: trade.taker.signed.maker,
-        username: '',
-        profile_picture: '',
-        optimized_profile_picture: '',
-        pseudonym: '',
-      },
-      side: trade.taker.side,
-      size: averagePrice(trade.taker.shares, 1_000_000),
-      fee_rate_bps: '0',
-      price: averagePrice(trade.taker.cash, trade.taker.shares),
-      outcome: market.outcomes[trade.taker.outcome],
-      outcome_index: trade.taker.outcome,
-      transaction_hash: trade.hash,
-      timestamp: String(Math.floor(trade.matchMs / 1_000)),
-    }))
-
 const marketPage = 1_000
 
 const marketRoutes = ({ venue, realism }: Deps): Route[] => {
@@ -329,15 +297,8 @@ const marketRoutes = ({ venue, realism }: Deps): Route[] => {
     route('GET /sampling-markets', (request) => page(request, wholeMarket)),
     route('GET /simplified-markets', (request) => page(request, simplified)),
     route('GET /sampling-simplified-markets', (request) => page(request, simplified)),
-    route('GET /markets/live-activity/:condition', (_request, [id]) =>
-      ok(liveActivity(venue, requireMarket(id))),
-    ),
     route('GET /markets/:condition', (_request, [id]) => ok(wholeMarket(venue, requireMarket(id)))),
     route('GET /prices-history', (request) => history(venue, request)),
-    route('GET /rewards/markets/current', (request) => ok(pageOf([], request.query.get('next_cursor'), 500))),
-    route('GET /rewards/markets/:condition', (request) =>
-      ok(pageOf([], request.query.get('next_cursor'), 100)),
-    ),
   ]
 }
 

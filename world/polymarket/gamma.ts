@@ -208,10 +208,6 @@ export const gammaRoutes = (venue: Venue): Route[] => {
     route('GET /tags', (request) => ok(listed(tags, request, (each) => tagView(each, genesisMs)))),
     route('GET /tags/slug/:slug', (_request, [slug]) => ok(tagView(tagBy('slug', slug), genesisMs))),
     route('GET /tags/:id', (_request, [id]) => ok(tagView(tagBy('id', id), genesisMs))),
-    route('GET /series', () => ok([])),
-    route('GET /sports', () => ok([])),
-    route('GET /comments', () => ok([])),
-    route('GET /teams', () => ok([])),
   ]
 }
 

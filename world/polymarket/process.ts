@@ -1,6 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { useCompileCache } from '#world/compile-cache.ts'
+import type { Rpc } from '#world/evm/rpc.ts'
+import type { BridgeChain } from './bridge-worker.ts'
 import type { Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import type { ChainPort } from './chain-port.ts'
 
@@ -10,9 +12,11 @@ const { listen } = await import('#world/venue-core/http.ts')
 const { createInjectedFailures } = await import('#world/venue-core/injected-failures.ts')
 const { startWorkLoop } = await import('#world/venue-core/work-loop.ts')
 const { bridgeRoutes } = await import('./bridge.ts')
+const { carryAll } = await import('./bridge-worker.ts')
 const { createBuckets } = await import('./buckets.ts')
 const { createChainIndex } = await import('./chain-index.ts')
 const { ledgerPort } = await import('./chain-port.ts')
+const { chainId } = await import('./chain/addresses.ts')
 const { createReads } = await import('./chain/reads.ts')
 const { createSender } = await import('./chain/sender.ts')
 const { createWorldMoney } = await import('./chain/world-money.ts')
@@ -43,7 +47,8 @@ const { values } = parseArgs({
     port: { type: 'string', default: '0' },
     'control-port': { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
-    'polygon-port': { type: 'string' },
+    /** Of the world's chains, by their id. */
+    'chain-ports': { type: 'string', default: '{}' },
     'tick-ms': { type: 'string', default: '1000' },
     'settle-ms': { type: 'string', default: '100' },
     'index-ms': { type: 'string', default: '500' },
@@ -76,18 +81,24 @@ const realism = createRealismControl({
   seed: integer('realism-seed', 0, 2_147_483_647),
 })
 
-type Chain = { sender: Sender; reads: Reads; money: WorldMoney; index: () => Promise<void> }
+type Chain = {
+  sender: Sender
+  reads: Reads
+  money: WorldMoney
+  rpc: Rpc
+  index: () => Promise<void>
+}
 
 const openChain = async (port: number): Promise<Chain> => {
   const rpc = rpcAt(port)
   const [sender, reads] = [createSender(rpc), createReads(rpc)]
   const money = createWorldMoney(rpc, sender)
   await prepareChain({ engine, rpc, sender, reads, money })
-  return { sender, reads, money, index: createChainIndex(engine, rpc) }
+  return { sender, reads, money, rpc, index: createChainIndex(engine, rpc) }
 }
 
-const polygonNode = values['polygon-port']
-const chain = polygonNode === undefined ? undefined : await openChain(Number(polygonNode))
+const { [chainId]: polygonNode, ...otherNodes } = JSON.parse(values['chain-ports']) as Record<string, number>
+const chain = polygonNode === undefined ? undefined : await openChain(polygonNode)
 const port: ChainPort = chain ? polygonPort(chain.reads) : ledgerPort(engine.venue)
 
 const onError = (error: Error): void => {
@@ -98,6 +109,14 @@ const settle = chain
   : () => settleAllOnLedger(engine)
 const settlement = startWorkLoop(settle, { everyMs: integer('settle-ms', 5, 600_000), onError })
 const relay = chain && startWorkLoop(() => relayAll({ engine, realism, ...chain }), { everyMs: 100, onError })
+const bridgeChains: BridgeChain[] = chain
+  ? [{ id: String(chainId), rpc: chain.rpc, sender: chain.sender }]
+  : []
+for (const [id, port] of Object.entries(otherNodes)) {
+  const rpc = rpcAt(port)
+  bridgeChains.push({ id, rpc, sender: createSender(rpc, Number(id)) })
+}
+const carrying = chain && startWorkLoop(() => carryAll(engine, bridgeChains), { everyMs: 250, onError })
 const resolver = createResolver(engine, realism, chain?.sender)
 const indexing =
   chain &&
@@ -145,7 +164,7 @@ const stop = (): void => {
   if (stopping) return
   stopping = true
   clearInterval(ticking)
-  for (const loop of [settlement, relay, indexing]) loop?.stop()
+  for (const loop of [settlement, relay, carrying, indexing]) loop?.stop()
   stream.close()
   for (const listener of [server, control]) {
     listener.close()

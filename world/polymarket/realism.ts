@@ -150,7 +150,45 @@ export const stormy: Realism = {
   versionMismatchRate: 0.02,
 }
 
-export const presets: Readonly<Record<string, Realism>> = { quiet, realistic, stormy }
+/** One trouble each, on every occasion. */
+const troubles: Readonly<Record<string, Partial<Realism>>> = {
+  laggingReads: {
+    ordersLag: late,
+    tradesLag: late,
+    balanceLag: late,
+    dataLag: late,
+    gammaLag: late,
+    relayerLag: late,
+  },
+  failedMatches: { settleDelay: { rate: 1, minMs: 200, maxMs: 2_000 }, failRate: 1 },
+  replacedHashes: { retryRate: 1, unbroadcastRate: 1 },
+  phantomLocks: { phantomRate: 1 },
+  geoblocked: { geoblock: 'blocked' },
+  closeOnly: { geoblock: 'closeOnly' },
+  depositWalletsOnly: { eoaMakers: 'refused' },
+  throttled: { ordersPerSecond: 2, cancelsPerSecond: 4 },
+  busy: { busyRate: 1 },
+  queued: { queue: { rate: 1, minMs: 500, maxMs: 20_000 } },
+  lostReplies: { lostReplyRate: 1 },
+  lateReplies: { lateReply: { rate: 1, minMs: 1_000, maxMs: 15_000 } },
+  proxyPages: { htmlRate: 1 },
+  droppedSockets: { streamDropMs: 1_000 },
+  busyRelayer: { relayer: { ...quiet.relayer, busyRate: 1 } },
+  staleNonces: { relayer: { ...quiet.relayer, nonceMismatchRate: 1 } },
+  skippedRedeems: { relayer: { ...quiet.relayer, precheckRate: 1 } },
+  relayerQuota: { relayer: { ...quiet.relayer, dailyQuota: 1 } },
+  contradictoryNegRisk: { negRiskContradictionRate: 1 },
+  versionMismatches: { versionMismatchRate: 1 },
+}
+
+export const presets: Readonly<Record<string, Realism>> = {
+  quiet,
+  realistic,
+  stormy,
+  ...Object.fromEntries(
+    Object.entries(troubles).map(([name, settings]) => [name, { ...quiet, ...settings }]),
+  ),
+}
 
 const rate = (name: string, value: unknown): number => numberIn(name, value, 0, 1)
 
