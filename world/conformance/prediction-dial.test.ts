@@ -157,12 +157,38 @@ test('a phantom of matched orders locks a balance for ever', async () => {
 
 test('reads lag behind writes, Gamma and the neg-risk of the book contradict each other', async () => {
   const { client } = await clientAt(606)
-  await set({ ordersLag: { rate: 1, minMs: 900, maxMs: 1_000 } })
+  const lags = (await set({ preset: 'laggingReads' })) as Record<string, { maxMs: number }>
+  for (const server of ['orders', 'trades', 'balance', 'data', 'gamma', 'relayer'])
+    assert.equal(lags[`${server}Lag`]?.maxMs, 5_000)
+  await set({ preset: 'quiet', ordersLag: { rate: 1, minMs: 900, maxMs: 1_000 } })
   const { orderID } = await buy(client, 0.5)
   assert.deepEqual(await client.getOpenOrders(), [])
   await eventually('the order in the list', async () =>
     (await client.getOpenOrders()).some(({ id }) => id === orderID) ? true : undefined,
   )
+  const { client: buyer, creds, address } = await clientAt(614)
+  const auth = { apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }
+  const frames = await openFrames(urls.socket, 'user', { type: 'user', auth })
+  const cash = async () => (await buyer.getBalanceAllowance({ asset_type: AssetType.COLLATERAL })).balance
+  assert.equal(await cash(), '1000000000')
+  const lag = { rate: 1, minMs: 1_500, maxMs: 1_600 }
+  await set({ preset: 'quiet', tradesLag: lag, dataLag: lag, balanceLag: lag, socketLag: lag })
+  const order = await buyer.createOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  const { orderID: bought, tradeIDs } = await buyer.postOrder(order)
+  await eventually('the settlement', async () =>
+    (await tradeOf(address))?.status === 'CONFIRMED' ? true : undefined,
+  )
+  const trades = () => buyer.getTrades({ id: tradeIDs?.[0] ?? '' })
+  const activity = () => readJson<{ type: string }[]>(`${urls.data}/activity?user=${address}&type=TRADE`)
+  assert.deepEqual([await trades(), await activity(), await cash()], [[], [], '1000000000'])
+  assert.deepEqual(frames.all, [])
+  await frames.next('the order', ({ id }) => id === bought)
+  await eventually('the trade', async () =>
+    (await trades()).length + (await activity()).length === 2 && (await cash()) === '993700000'
+      ? true
+      : undefined,
+  )
+  frames.close()
   const at = `${urls.gamma}/markets?slug=${slug}`
   const priceNow = async () => (await readJson<{ lastTradePrice: number; bestBid: number }[]>(at))[0]?.bestBid
   await set({ preset: 'quiet', gammaLag: { rate: 1, minMs: 1_500, maxMs: 2_000 } })

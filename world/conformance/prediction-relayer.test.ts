@@ -3,12 +3,13 @@ import { after, before, beforeEach, test } from 'node:test'
 import * as relayer from '@polymarket/bindings/relayer'
 import { createSecureClient, relayerApiKey } from '@polymarket/client'
 import { builderApiKey } from '@polymarket/client/node'
+import { Chain, ClobClient, Side, SignatureTypeV2 } from '@polymarket/clob-client-v2'
 import { encodeFunctionData, erc20Abi } from 'viem'
 import { base, polygon } from 'viem/chains'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { approveAllCall, approveCall, wrapCall } from '#world/polymarket/chain/calls.ts'
 import type { Address, Call } from '#world/polymarket/chain/chain-terms.ts'
-import { safeOf } from '#world/polymarket/chain/ids.ts'
+import { walletOf as depositWalletOf, safeOf } from '#world/polymarket/chain/ids.ts'
 import * as keySets from './prediction/key-sets.ts'
 import { depositClient, environmentOf, signerAt } from './prediction/official-client.ts'
 import { assertKeys, marketBySlug, readJson, walletOf } from './prediction/prediction.ts'
@@ -55,6 +56,26 @@ test('a key of the relayer acts for its own account alone, a key of a builder fo
   const moved = await client.transferErc20({ tokenAddress: pusd, amount: dollar, recipientAddress: other })
   await moved.wait()
   assert.equal((await market.balances(other)).pusd, '2')
+})
+
+test('an order of a deposit wallet that is not deployed is refused as one of another account', async () => {
+  const owner = accountOf(720).address
+  const { clob: host } = market.world.urls.polymarket
+  const common = { host, chain: Chain.POLYGON, signer: walletOf(720) }
+  const creds = await new ClobClient(common).createOrDeriveApiKey()
+  const client = new ClobClient({
+    ...common,
+    creds,
+    throwOnError: true,
+    signatureType: SignatureTypeV2.POLY_1271,
+    funderAddress: depositWalletOf(owner),
+  })
+  const { yes } = await marketBySlug(market.world.urls.polymarket, 'bitcoin-reaches-250k-this-year')
+  const bid = () => client.createAndPostOrder({ tokenID: yes, price: 0.01, size: 10, side: Side.BUY })
+  await assert.rejects(bid(), /the order signer address has to be the address of the API KEY/)
+  await depositClient(market, 720, '100')
+  assert.equal((await bid()).status, 'live')
+  await client.cancelAll()
 })
 
 test('both forms of the paths tell the same of a transaction, with every key', async () => {

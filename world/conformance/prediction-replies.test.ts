@@ -166,7 +166,7 @@ test('the Data API: positions open and closed, activity, trades, holders, value 
   const { client } = await connect()
   const market = await marketBySlug(urls, slug)
   await client.createAndPostOrder({ tokenID: market.yes, price: 0.61, size: 10, side: Side.SELL })
-  const other = await marketBySlug(urls, 'recession-declared-next-year')
+  const other = await marketBySlug(urls, 'bitcoin-reaches-250k-this-year')
   await client.createAndPostOrder({ tokenID: other.yes, price: 0.99, size: 10, side: Side.BUY })
   const of = `user=${address}`
   const closed = await eventually('the closed position', async () => {

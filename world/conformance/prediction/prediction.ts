@@ -69,6 +69,8 @@ export type Frames = {
   all: Record<string, unknown>[]
   /** Frames that the official client would drop, or that lack a published key. */
   dropped: unknown[]
+  /** What is not JSON. */
+  texts: string[]
   next: (
     what: string,
     matches: (frame: Record<string, unknown>) => boolean,
@@ -87,9 +89,10 @@ export const openFrames = async (url: string, kind: 'market' | 'user', first: un
   const schema = kind === 'market' ? MarketEventSchema : UserEventSchema
   const all: Record<string, unknown>[] = []
   const dropped: unknown[] = []
+  const texts: string[] = []
   socket.on('message', (data) => {
     const text = data.toString()
-    if (!/^[[{]/.test(text)) return
+    if (!/^[[{]/.test(text)) return void texts.push(text)
     const message: unknown = JSON.parse(text)
     for (const frame of Array.isArray(message) ? message : [message]) {
       const missing = missingKeys(schema, frame).filter((path) => path !== otherMatchTime)
@@ -108,6 +111,7 @@ export const openFrames = async (url: string, kind: 'market' | 'user', first: un
   return {
     all,
     dropped,
+    texts,
     next: (what, matches) => eventually(what, () => all.find(matches)),
     send,
     close: () => socket.close(),
