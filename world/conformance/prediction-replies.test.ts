@@ -105,7 +105,6 @@ test('replies to an owner, and all rows of a trade', async () => {
   assertWhole(clob.ApiKeysResponseSchema, await asOwner('GET', '/auth/api-keys'), 'keys')
   assertKeys({ apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }, keySets.apiKey, 'key')
   assertWhole(clob.ClosedOnlyModeSchema, await asOwner('GET', '/auth/ban-status/closed-only'), 'closed only')
-  assertWhole(clob.BuilderApiKeyCredsSchema, await asOwner('POST', '/auth/builder-api-key'), 'builder key')
   assertWhole(
     clob.BuilderApiKeysResponseSchema,
     await asOwner('GET', '/auth/builder-api-key'),
@@ -161,7 +160,7 @@ test('replies to an owner, and all rows of a trade', async () => {
   assertKeys(await asOwner('DELETE', `/data/orders`), ['error'], 'a method that is not served')
 })
 
-test('the Data API: positions open and closed, activity, trades, holders, value and interest', async () => {
+test('the Data API: positions open and closed, activity, trades, value and interest', async () => {
   const { data: at } = urls
   const { client } = await connect()
   const market = await marketBySlug(urls, slug)
@@ -184,15 +183,10 @@ test('the Data API: positions open and closed, activity, trades, holders, value 
   const moves = await readJson<{ type: string }[]>(`${at}/activity?${of}&excludeDepositsWithdrawals=false`)
   assert.ok(moves.some(({ type }) => type === 'DEPOSIT'))
   assertWhole(data.ListTradesResponseSchema, await readJson(`${at}/trades?${of}`), 'trades')
-  const holders = await readJson(`${at}/holders?market=${other.conditionId}`)
-  assertWhole(data.ListMarketHoldersResponseSchema, holders, 'holders')
   assertWhole(data.FetchPortfolioValueResponseSchema, await readJson(`${at}/value?${of}`), 'value')
-  assertWhole(data.TradedSchema, await readJson(`${at}/traded?${of}`), 'traded')
   const interest = await readJson<{ value: number }[]>(`${at}/oi?market=${other.conditionId}`)
   assertWhole(data.ListOpenInterestResponseSchema, interest, 'open interest')
   assert.ok(interest[0]!.value > 0)
-  const volume = await readJson(`${at}/live-volume?id=1`)
-  assertWhole(data.FetchEventLiveVolumeResponseSchema, volume, 'volume')
   const past = await fetch(`${at}/activity?${of}&offset=10001`)
   assert.equal(past.status, 400)
   assert.match(await past.text(), /offset of 10000 exceeded/)

@@ -76,14 +76,14 @@ const hex = (state: State, purpose: string): string =>
   createHmac('sha256', `world ${state.seed} ${state.genesisMs}`).update(purpose).digest('hex')
 
 /** Keys derive from the address and the nonce, so that a lost key is derived again. */
-export const deriveKey = (state: State, address: string, nonce: string, purpose = 'key'): ApiKey => {
-  const id = hex(state, `${purpose} id ${address} ${nonce}`)
-  const secret = Buffer.from(hex(state, `${purpose} secret ${address} ${nonce}`), 'hex').toString('base64')
+export const deriveKey = (state: State, address: string, nonce: string): ApiKey => {
+  const id = hex(state, `key id ${address} ${nonce}`)
+  const secret = Buffer.from(hex(state, `key secret ${address} ${nonce}`), 'hex').toString('base64')
   return {
     key: `${id.slice(0, 8)}-${id.slice(8, 12)}-4${id.slice(13, 16)}-8${id.slice(17, 20)}-${id.slice(20, 32)}`,
     // As upstream: the alphabet of URLs, with padding.
     secret: secret.replaceAll('+', '-').replaceAll('/', '_'),
-    passphrase: hex(state, `${purpose} passphrase ${address} ${nonce}`),
+    passphrase: hex(state, `key passphrase ${address} ${nonce}`),
     address,
     nonce,
     createdMs: state.nowMs,

@@ -5,6 +5,7 @@ import { contracts } from './chain/addresses.ts'
 import type { Call, Sender } from './chain/chain-terms.ts'
 import { accountWei } from './chain/place.ts'
 import { mintCall, mintPusdCall } from './chain/world-money.ts'
+import { addressIn, type Log, transferTopic } from './chain-index.ts'
 import type { Engine } from './machine.ts'
 import { isUnderWay, nextState, sendStored } from './sent.ts'
 import type { Carry } from './state.ts'
@@ -13,9 +14,6 @@ import type { Carry } from './state.ts'
 
 export type BridgeChain = { id: string; rpc: Rpc; sender: Sender }
 
-type Log = { address: string; topics: string[]; data: string; transactionHash: string }
-
-const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 /** Blocks that are read again because a reorganisation may have changed them. */
 const changedBlocksMax = 128
 const hex = (value: number): string => `0x${value.toString(16)}`
@@ -28,7 +26,7 @@ const carriesOf = (engine: Engine, { id }: BridgeChain, logs: readonly Log[]): C
   const { bridges, carries } = engine.venue.state
   const places = new Map<string, number>()
   return logs.flatMap(({ address, topics, data, transactionHash }) => {
-    const to = `0x${(topics[2] ?? '').slice(-40).toLowerCase()}`
+    const to = addressIn(topics[2])
     const bridge = bridges.get(to)
     const asset = bridgeAssets.find((each) => each.chainId === id && each.address.toLowerCase() === address)
     const transfer = `${id} ${transactionHash} ${address} ${to}`

@@ -8,9 +8,15 @@ import { stateOf } from './venue.ts'
 
 /** Reads from the chain what wallets did by themselves: splits, merges, redemptions, deposits and transfers. */
 
-type Log = { address: string; topics: string[]; data: string; transactionHash: string; blockNumber: string }
+export type Log = {
+  address: string
+  topics: string[]
+  data: string
+  transactionHash: string
+  blockNumber: string
+}
 
-const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+export const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const singleTopic = '0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62'
 const batchTopic = '0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb'
 
@@ -27,7 +33,7 @@ const zero = `0x${'0'.repeat(40)}`
 const changedBlocksMax = 30
 const blocksMax = 2_000
 
-const addressIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`
+export const addressIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`
 const words = (data: string): bigint[] =>
   (data.slice(2).match(/.{64}/g) ?? []).map((word) => BigInt(`0x${word}`))
 

@@ -21,7 +21,6 @@ const keyRoutes = ({ engine }: OrderDeps): Route[] => {
     const { address, nonce } = requireL1(request, state.nowMs)
     return deriveKey(state, address, nonce)
   }
-  const builderKeyOf = (address: string) => deriveKey(state, address, '0', 'builder')
   return [
     route('POST /auth/api-key', (request) => {
       const key = l1(request)
@@ -42,26 +41,6 @@ const keyRoutes = ({ engine }: OrderDeps): Route[] => {
     }),
     route('DELETE /auth/api-key', (request) => {
       engine.submit({ kind: 'deleteKey', key: requireL2(request, state).key })
-      return ok('OK')
-    }),
-    route('POST /auth/builder-api-key', (request) => {
-      const key = builderKeyOf(requireL2(request, state).address)
-      engine.submit({ kind: 'builderKey', key })
-      return ok({ key: key.key, secret: key.secret, passphrase: key.passphrase })
-    }),
-    route('GET /auth/builder-api-key', (request) => {
-      const { address } = requireL2(request, state)
-      const keys = [...state.builderKeys.values()].filter((key) => key.address === address)
-      return ok(
-        keys.map(({ key, createdMs }) => ({
-          key,
-          createdAt: new Date(createdMs).toISOString(),
-          revokedAt: null,
-        })),
-      )
-    }),
-    route('DELETE /auth/builder-api-key', (request) => {
-      engine.submit({ kind: 'deleteKey', key: builderKeyOf(requireL2(request, state).address).key })
       return ok('OK')
     }),
     route('GET /auth/ban-status/closed-only', (request) => {

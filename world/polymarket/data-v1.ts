@@ -159,39 +159,6 @@ export const openInterestOf = (venue: Venue, market: Market, atMs: number): numb
   return shares
 }
 
-const listHolders = ({ venue }: DataDeps, request: Request) => {
-  const { nowMs } = venue.state
-  const wanted = markets.filter((market) => wantsMarket(request, market))
-  const limit = integerOf(request.query, 'limit', { fallback: 20, max: 20 })
-  const wallets = [...new Set(venue.state.activity.map(({ wallet }) => wallet))]
-  return ok(
-    wanted.flatMap((market) =>
-      market.tokens.map((token, outcome) => ({
-        token,
-        holders: wallets
-          .flatMap((wallet) =>
-            positionsOf(venue, wallet, nowMs)
-              .filter((each) => each.market === market && each.outcome === outcome && each.size > 0)
-              .map(({ size }) => ({
-                proxyWallet: wallet,
-                asset: token,
-                amount: unitsNumber(size),
-                displayUsernamePublic: false,
-                outcomeIndex: outcome,
-                name: '',
-                pseudonym: '',
-                bio: '',
-                profileImage: '',
-                profileImageOptimized: '',
-              })),
-          )
-          .sort((a, b) => b.amount - a.amount)
-          .slice(0, limit),
-      })),
-    ),
-  )
-}
-
 export const totalValue = (venue: Venue, wallet: string, request: Request, atMs: number): number =>
   positionsOf(venue, wallet, atMs)
     .filter(({ market }) => wantsMarket(request, market))
@@ -216,11 +183,6 @@ export const dataV1Routes = (deps: DataDeps): Route[] => {
       const wallet = walletOfQuery(request)
       return ok([{ user: wallet, value: unitsNumber(totalValue(venue, wallet, request, atMs())) }])
     }),
-    route('GET /traded', (request) => {
-      const wallet = walletOfQuery(request)
-      const rows = rowsOf(venue, wallet, atMs()).filter(({ type }) => type === 'TRADE')
-      return ok({ user: wallet, traded: new Set(rows.map(({ conditionId }) => conditionId)).size })
-    }),
     route('GET /oi', (request) =>
       ok(
         markets
@@ -231,16 +193,5 @@ export const dataV1Routes = (deps: DataDeps): Route[] => {
           })),
       ),
     ),
-    route('GET /holders', (request) => listHolders(deps, request)),
-    route('GET /live-volume', (request) => {
-      const event = request.query.get('id')
-      const rows = markets
-        .filter((market) => market.event.id === event)
-        .map((market) => ({
-          market: market.conditionId,
-          value: unitsNumber(venue.state.markets.get(market.conditionId)?.volume ?? 0n),
-        }))
-      return ok([{ total: rows.reduce((sum, { value }) => sum + value, 0), markets: rows }])
-    }),
   ]
 }

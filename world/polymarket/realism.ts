@@ -219,36 +219,20 @@ const autoRedeemOf = (name: string, value: unknown): Realism['autoRedeem'] => {
   }
 }
 
-const parsers: Parsers<Realism> = {
+const ofKind = (setting: unknown) => (typeof setting === 'number' ? rate : lagOf)
+
+/** Numbers are rates unless they are named below. */
+const parsers = {
+  ...Object.fromEntries(Object.entries(quiet).map(([name, setting]) => [name, ofKind(setting)])),
   seed: (name, value) => Math.trunc(numberIn(name, value, 0, 2_147_483_647)),
-  ordersLag: lagOf,
-  tradesLag: lagOf,
-  balanceLag: lagOf,
-  dataLag: lagOf,
-  gammaLag: lagOf,
-  relayerLag: lagOf,
-  socketLag: lagOf,
-  settleDelay: lagOf,
-  confirmDelay: lagOf,
-  failRate: rate,
-  retryRate: rate,
-  unbroadcastRate: rate,
-  phantomRate: rate,
-  queue: lagOf,
-  busyRate: rate,
-  lostReplyRate: rate,
-  lateReply: lagOf,
-  htmlRate: rate,
   ordersPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   cancelsPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   streamDropMs: (name, value) => numberIn(name, value, 0, longestMs),
-  negRiskContradictionRate: rate,
-  versionMismatchRate: rate,
   geoblock: oneOf('open', 'blocked', 'closeOnly'),
   eoaMakers: oneOf('allowed', 'refused'),
   relayer: relayerOf,
   autoRedeem: autoRedeemOf,
-}
+} as Parsers<Realism>
 
 export type RealismControl = SettingsControl<Realism>
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { type RelayerCaller, requireRelayer } from './auth.ts'
 import { addressOf as accountAddress } from './chain/accounts.ts'
 import { contracts } from './chain/addresses.ts'
-import { safeOf, walletOf } from './chain/ids.ts'
 import type { Address, Reads } from './chain/chain-terms.ts'
+import { safeOf, walletOf } from './chain/ids.ts'
 import { HttpError, ok, type Reply, type Request, type Route, route } from './http.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
@@ -247,19 +247,6 @@ export const relayerRoutes = (deps: RelayerDeps): Route[] => {
         ({ from }) => caller.kind === 'builder' || from.toLowerCase() === caller.address,
       )
       return ok(list.slice(-100).reverse().map(oldView))
-    }),
-    route('GET /relayer/api/keys', (request) => {
-      const caller = requireRelayer(request, state)
-      if (caller.kind === 'builder') return ok([])
-      const keys = [...state.relayerKeys].filter(([, { address }]) => address === caller.address)
-      return ok(
-        keys.map(([apiKey, { address, createdMs }]) => ({
-          apiKey,
-          address,
-          createdAt: iso(createdMs),
-          updatedAt: iso(createdMs),
-        })),
-      )
     }),
   ]
 }
