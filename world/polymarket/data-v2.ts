@@ -19,6 +19,10 @@ import { stateOf, type Venue } from './venue.ts'
 const pageMax = 1_000
 const pageDefault = 100
 
+const invalid = (message: string, parameter: string): never => {
+  throw new HttpError(400, message, { code: 'invalid_request', retryable: false, parameter })
+}
+
 type Cursor = { limit: number; offset: number; bound: string }
 
 const encode = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
@@ -31,22 +35,13 @@ const decode = (text: string, bound: string): Cursor => {
   } catch {
     // Answered below, as any other cursor that was not issued here.
   }
-  throw new HttpError(400, 'invalid cursor', {
-    code: 'invalid_request',
-    retryable: false,
-    parameter: 'cursor',
-  })
+  return invalid('invalid cursor', 'cursor')
 }
 
 /** The cursor carries the size of the page, and what it was issued for. */
 const page = <T>(rows: readonly T[], { query }: Request, bound: string, view: (row: T) => unknown) => {
   const text = query.get('cursor')
-  if (query.has('offset'))
-    throw new HttpError(400, 'offset is not supported', {
-      code: 'invalid_request',
-      retryable: false,
-      parameter: 'offset',
-    })
+  if (query.has('offset')) return invalid('offset is not supported', 'offset')
   const { limit, offset } =
     text === null
       ? { limit: integerOf(query, 'limit', { fallback: pageDefault, max: pageMax }), offset: 0 }
@@ -119,10 +114,6 @@ const statuses: readonly string[] = ['OPEN', 'REDEEMABLE', 'REDEEMABLE_LOST', 'M
 
 const parameterOf = ({ query }: Request, snake: string, camel: string): string | null =>
   query.get(snake) ?? query.get(camel)
-
-const invalid = (message: string, parameter: string): never => {
-  throw new HttpError(400, message, { code: 'invalid_request', retryable: false, parameter })
-}
 
 const listPositions = ({ venue, realism }: DataDeps, request: Request) => {
   const wallet = walletOfQuery(request)
