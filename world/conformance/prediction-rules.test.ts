@@ -176,7 +176,14 @@ test('sockets: pings, subscriptions that change, users with and without markets'
   assert.ok(!some.all.some(({ id }) => id === one.orderID))
   const stranger = await openFrames(urls.socket, 'user', { type: 'user', auth: { ...auth, secret: 'x' } })
   await stranger.ended
-  for (const { dropped, close } of [feed, all, some]) {
+  const third = await marketBySlug(urls, 'bitcoin-up-or-down-today')
+  const custom = { type: 'market', assets_ids: [third.yes], custom_feature_enabled: true }
+  const results = await openFrames(urls.socket, 'market', custom)
+  await results.next('the third book', bookOf(third.yes))
+  await venue.control('POST', '/resolve', { market: third.slug, outcome: 'void' })
+  const resolved = await results.next('the result', ({ event_type }) => event_type === 'market_resolved')
+  assert.equal(resolved.winning_asset_id, null)
+  for (const { dropped, close } of [feed, all, some, results]) {
     assert.deepEqual(dropped, [])
     close()
   }

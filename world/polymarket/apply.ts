@@ -189,14 +189,6 @@ const put = <T>(records: Map<string, T>, key: string, record: T): void => {
   if (records.size > doneMax && first !== undefined) records.delete(first)
 }
 
-const dropNotifications = ({ state }: Venue, user: string, ids: readonly number[]): void => {
-  const list = state.notifications.get(user) ?? []
-  state.notifications.set(
-    user,
-    list.filter(({ id }) => !ids.includes(id)),
-  )
-}
-
 type Handlers = {
   [Kind in Command['kind']]: (venue: Venue, command: Extract<Command, { kind: Kind }>) => Answer | void
 }
@@ -222,7 +214,11 @@ const handlers: Handlers = {
     state.builderKeys.delete(key)
   },
   heartbeat,
-  dropNotifications: (venue, { user, ids }) => dropNotifications(venue, user, ids),
+  dropNotifications: ({ state }, { user, ids }) => {
+    const list = state.notifications.get(user) ?? []
+    const kept = list.filter(({ id }) => !ids.includes(id))
+    state.notifications.set(user, kept)
+  },
   trade: (venue, command) => changeTrade(venue, command.id, command),
   settleOnLedger: (venue, { id }) => settleOnLedger(venue, id),
   credit: creditLedger,

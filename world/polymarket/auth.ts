@@ -51,9 +51,10 @@ const isRecent = (timestamp: string, nowMs: number): boolean => {
   return [nowMs, Date.now()].some((ms) => Math.abs(seconds - ms / 1_000) <= clockSkewSeconds)
 }
 
-const rejectL1 = (): never => {
-  throw new HttpError(401, 'Invalid L1 Request headers')
+const reject = (message: string): never => {
+  throw new HttpError(401, message)
 }
+const rejectL1 = (): never => reject('Invalid L1 Request headers')
 
 /** The address that signed for its keys, and the nonce of the key. */
 export const requireL1 = (request: Request, nowMs: number): { address: string; nonce: string } => {
@@ -101,10 +102,6 @@ const isSigned = (key: ApiKey, message: string, signature: string): boolean => {
   return given.length === wanted.length && timingSafeEqual(given, wanted)
 }
 
-const rejectKey = (): never => {
-  throw new HttpError(401, 'Unauthorized/Invalid api key')
-}
-
 /** The path is signed without its query. */
 const messageOf = (request: Request, timestamp: string): string =>
   `${timestamp}${request.method}${request.path}${request.text}`
@@ -119,7 +116,7 @@ export const requireL2 = (request: Request, state: State): ApiKey => {
     !isRecent(timestamp, state.nowMs) ||
     !isSigned(key, messageOf(request, timestamp), headerOf(request, 'poly_signature'))
   )
-    return rejectKey()
+    return reject('Unauthorized/Invalid api key')
   return key
 }
 
@@ -145,5 +142,5 @@ export const requireRelayer = (request: Request, state: State): RelayerCaller =>
     headerOf(request, 'poly_builder_passphrase') === builder.passphrase &&
     isSigned(builder, messageOf(request, timestamp), headerOf(request, 'poly_builder_signature'))
   if (isBuilder) return { kind: 'builder' }
-  throw new HttpError(401, 'invalid authorization')
+  return reject('invalid authorization')
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { predictionChain, worldChains } from '#world/evm/chains.ts'
 import { type Address, contracts } from './chain/addresses.ts'
-import { HttpError, ok, type Reply, type Request, type Route, route } from './http.ts'
+import { HttpError, ok, pick, type Reply, type Request, type Route, route } from './http.ts'
 import type { Engine } from './machine.ts'
 import type { Bridge, Carry, RelayState } from './state.ts'
 
@@ -97,6 +97,11 @@ const requireBuilderCode = ({ headers }: Request): string[] => {
   return []
 }
 
+const notes = {
+  deposit: 'Only certain chains and tokens are supported. See /supported-assets for details.',
+  withdraw: 'Send funds to these addresses to bridge to your destination chain and token.',
+}
+
 const create = (engine: Engine, request: Request, kind: Bridge['kind']): Reply => {
   const warnings = requireBuilderCode(request)
   const fields = fieldsOf(request)
@@ -111,13 +116,8 @@ const create = (engine: Engine, request: Request, kind: Bridge['kind']): Reply =
   const own = { chainId: predictionChain, token: contracts.pusd, recipient: wallet }
   const bridge = openAddress(kind, kind === 'deposit' ? own : destination())
   engine.submit({ kind: 'bridge', bridge })
-  const { evm, svm, btc } = bridge
-  const note =
-    kind === 'deposit'
-      ? 'Only certain chains and tokens are supported. See /supported-assets for details.'
-      : 'Send funds to these addresses to bridge to your destination chain and token.'
-  const body = { address: { evm, svm, btc }, note, ...(warnings.length > 0 ? { warnings } : {}) }
-  return { status: 201, body }
+  const body = { address: pick(bridge, ['evm', 'svm', 'btc']), note: notes[kind] }
+  return { status: 201, body: warnings.length > 0 ? { ...body, warnings } : body }
 }
 
 const quoteFields = [
@@ -137,12 +137,15 @@ const quote = (request: Request): Reply => {
   const units = required(fields, 'fromAmountBaseUnit')
   if (!/^[0-9]{1,30}$/.test(units)) throw new HttpError(400, 'cannot get quote')
   const usd = Number(units) / 1_000_000
-  const none = { appFeePercent: 0, appFeeUsd: 0, fillCostPercent: 0, fillCostUsd: 0, maxSlippage: 0 }
   return ok({
     estCheckoutTimeMs: 25_000,
     estFeeBreakdown: {
       appFeeLabel: 'Fun.xyz fee',
-      ...none,
+      appFeePercent: 0,
+      appFeeUsd: 0,
+      fillCostPercent: 0,
+      fillCostUsd: 0,
+      maxSlippage: 0,
       gasUsd: 0.003854,
       minReceived: usd,
       swapImpact: 0,

@@ -2,7 +2,7 @@ import type { Rpc } from '#world/evm/rpc.ts'
 import { accountAddresses, contracts } from './chain/addresses.ts'
 import { cashOf } from './decimal.ts'
 import type { Engine } from './machine.ts'
-import { type Market, type OutcomeIndex, outcomeByToken } from './markets.ts'
+import { type Market, outcomeByToken } from './markets.ts'
 import type { Activity } from './state.ts'
 import { stateOf } from './venue.ts'
 
@@ -100,36 +100,27 @@ const rowOf = ({ engine, wallet, hash }: Context, fields: Partial<Row> & Pick<Ro
   ...fields,
 })
 
-const transferRows = (context: Context, market: Market, pair: readonly [number, number]): Row[] =>
-  ([0, 1] as const).flatMap((outcome) => {
-    const shares = pair[outcome]
-    if (shares === 0) return []
-    const side = shares > 0 ? ('BUY' as const) : ('SELL' as const)
-    return [
-      rowOf(context, {
-        type: 'TRANSFER',
-        conditionId: market.conditionId,
-        outcome,
-        side,
-        shares: Math.abs(shares),
-      }),
-    ]
-  })
+type Pair = readonly [number, number]
 
-const redeemRows = (
-  context: Context,
-  market: Market,
-  pair: readonly [number, number],
-  payout: number,
-): Row[] =>
-  ([0, 1] as const).flatMap((outcome: OutcomeIndex) => {
-    const shares = -pair[outcome]
-    if (shares <= 0) return []
-    const cash = cashOf(shares, outcome === 0 ? payout : 10_000 - payout)
-    return [rowOf(context, { type: 'REDEEM', conditionId: market.conditionId, outcome, shares, cash })]
-  })
+const transferRows = (context: Context, { conditionId }: Market, pair: Pair): Row[] =>
+  ([0, 1] as const)
+    .filter((outcome) => pair[outcome] !== 0)
+    .map((outcome) => {
+      const side = pair[outcome] > 0 ? 'BUY' : 'SELL'
+      const shares = Math.abs(pair[outcome])
+      return rowOf(context, { type: 'TRANSFER', conditionId, outcome, side, shares })
+    })
 
-const marketRows = (context: Context, market: Market, pair: readonly [number, number]): Row[] => {
+const redeemRows = (context: Context, { conditionId }: Market, pair: Pair, payout: number): Row[] =>
+  ([0, 1] as const)
+    .filter((outcome) => pair[outcome] < 0)
+    .map((outcome) => {
+      const shares = -pair[outcome]
+      const cash = cashOf(shares, outcome === 0 ? payout : 10_000 - payout)
+      return rowOf(context, { type: 'REDEEM', conditionId, outcome, shares, cash })
+    })
+
+const marketRows = (context: Context, market: Market, pair: Pair): Row[] => {
   const { payout, isReported } = stateOf(context.engine.venue, market.conditionId)
   const [yes, no] = pair
   const conditionId = market.conditionId

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { deriveKey, requireL1, requireL2 } from './auth.ts'
 import { tier } from './buckets.ts'
-import { openOrdersOf, type Scope } from './cancel.ts'
+import { isInScope, openOrdersOf, type Scope, scopeOf } from './cancel.ts'
 import type { Address } from './chain/chain-terms.ts'
 import { safeOf, walletOf } from './chain/ids.ts'
 import type { AssetType } from './chain-port.ts'
@@ -89,16 +89,7 @@ const balanceRoutes = (deps: OrderDeps): Route[] => {
   return [
     route('GET /balance-allowance', (request) => read(request, 'read')),
     route('GET /balance-allowance/update', (request) => read(request, 'update')),
-    route('PUT /balance-allowance', (request) => read(request, 'update')),
   ]
-}
-
-const orderScope = ({ query }: Request): Scope => {
-  const scope: Scope = {}
-  const [market, token] = [query.get('market'), query.get('asset_id')]
-  if (market) scope.conditionId = market
-  if (token) scope.tokenId = token
-  return scope
 }
 
 const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
@@ -115,7 +106,7 @@ const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
     // An id finds the order whatever became of it.
     const orders =
       id === null
-        ? ordersWithLag(venue, key, orderScope(request), atMs)
+        ? ordersWithLag(venue, key, scopeOf(request.query.get('market'), request.query.get('asset_id')), atMs)
         : known?.user === key.address
           ? [known]
           : []
@@ -156,12 +147,8 @@ const ordersWithLag = (
   if (atMs >= venue.state.nowMs) return openOrdersOf(venue, key.address, scope)
   return [...venue.state.orders.values()].filter((order) => {
     const status = versionAt(order.versions, atMs)?.status
-    return (
-      order.user === key.address &&
-      (status === 'LIVE' || status === 'DELAYED') &&
-      (scope.conditionId === undefined || order.conditionId === scope.conditionId) &&
-      (scope.tokenId === undefined || order.signed.tokenId === scope.tokenId)
-    )
+    const isOpen = status === 'LIVE' || status === 'DELAYED'
+    return order.user === key.address && isOpen && isInScope(order, scope)
   })
 }
 
@@ -209,7 +196,6 @@ const otherRoutes = ({ engine }: OrderDeps): Route[] => {
   }
   return [
     route('POST /v1/heartbeats', beat),
-    route('POST /heartbeats', beat),
     route('GET /notifications', (request) => {
       const key = requireL2(request, state)
       const list = state.notifications.get(key.address) ?? []

@@ -1,5 +1,5 @@
 import { minimumSize } from './catalog.ts'
-import { bestPrice, bookView, lastPriceOf, midpointText, pageOf } from './clob-views.ts'
+import { bestPrice, bookView, lastPriceOf, midpointText, pageOf, spreadText } from './clob-views.ts'
 import { priceText } from './decimal.ts'
 import { HttpError, integerOf, ok, type Reply, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets, type OutcomeIndex, outcomeByToken } from './markets.ts'
@@ -44,12 +44,6 @@ const sideOf = (value: string | null): Side => {
 const priceOf = (venue: Venue, { market, outcome }: Listed, side: Side): string | undefined => {
   const best = bestPrice(venue, market, outcome, { buy: side === 'BUY' })
   return best === undefined ? undefined : priceText(best)
-}
-
-const spreadOf = (venue: Venue, { market, outcome }: Listed): string | undefined => {
-  const bid = bestPrice(venue, market, outcome, { buy: true })
-  const ask = bestPrice(venue, market, outcome, { buy: false })
-  return bid === undefined || ask === undefined ? undefined : priceText(ask - bid)
 }
 
 const found = <T>(value: T | undefined): T => {
@@ -101,9 +95,12 @@ const bookRoutes = ({ venue }: Deps): Route[] => [
       }),
     )
   }),
-  route('GET /spread', (request) => ok({ spread: found(spreadOf(venue, tokenOf(request))) })),
+  route('GET /spread', (request) => {
+    const { market, outcome } = tokenOf(request)
+    return ok({ spread: found(spreadText(venue, market, outcome)) })
+  }),
   route('POST /spreads', (request) =>
-    ok(byToken(tokensOfBody(request), (listed) => spreadOf(venue, listed))),
+    ok(byToken(tokensOfBody(request), ({ market, outcome }) => spreadText(venue, market, outcome))),
   ),
   route('GET /last-trade-price', (request) => ok(lastTrade(venue, tokenOf(request)))),
   route('POST /last-trades-prices', (request) =>
@@ -274,12 +271,9 @@ const marketRoutes = ({ venue, realism }: Deps): Route[] => {
     return ok({ base_fee: 0 })
   }
   return [
-    route('GET /tick-size', tickSize),
-    route('GET /tick-size/:token', tickSize),
-    route('GET /neg-risk', negRisk),
-    route('GET /neg-risk/:token', negRisk),
-    route('GET /fee-rate', feeRate),
-    route('GET /fee-rate/:token', feeRate),
+    ...Object.entries({ 'tick-size': tickSize, 'neg-risk': negRisk, 'fee-rate': feeRate }).flatMap(
+      ([name, answer]) => [route(`GET /${name}`, answer), route(`GET /${name}/:token`, answer)],
+    ),
     route('GET /fees/builder-fees/:code', () =>
       ok({ builder_maker_fee_rate_bps: 0, builder_taker_fee_rate_bps: 0 }),
     ),
@@ -293,10 +287,10 @@ const marketRoutes = ({ venue, realism }: Deps): Route[] => {
       })
     }),
     route('GET /clob-markets/:condition', (_request, [id]) => ok(clobMarket(venue, requireMarket(id)))),
-    route('GET /markets', (request) => page(request, wholeMarket)),
-    route('GET /sampling-markets', (request) => page(request, wholeMarket)),
-    route('GET /simplified-markets', (request) => page(request, simplified)),
-    route('GET /sampling-simplified-markets', (request) => page(request, simplified)),
+    ...['', 'sampling-'].flatMap((kind) => [
+      route(`GET /${kind}markets`, (request) => page(request, wholeMarket)),
+      route(`GET /${kind}simplified-markets`, (request) => page(request, simplified)),
+    ]),
     route('GET /markets/:condition', (_request, [id]) => ok(wholeMarket(venue, requireMarket(id)))),
     route('GET /prices-history', (request) => history(venue, request)),
   ]

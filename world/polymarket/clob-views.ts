@@ -62,6 +62,12 @@ export const midpointText = (venue: Venue, market: Market, outcome: OutcomeIndex
   return unitsText(((bid + ask) * 100) / 2)
 }
 
+export const spreadText = (venue: Venue, market: Market, outcome: OutcomeIndex): string | undefined => {
+  const bid = bestPrice(venue, market, outcome, { buy: true })
+  const ask = bestPrice(venue, market, outcome, { buy: false })
+  return bid === undefined || ask === undefined ? undefined : priceText(ask - bid)
+}
+
 /** A read that lags shows the version that was current then; nothing of records that are younger. */
 export const versionAt = <T>(versions: readonly Version<T>[], atMs: number): Version<T> | undefined =>
   versions.findLast((version) => version.atMs <= atMs)

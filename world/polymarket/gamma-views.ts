@@ -3,6 +3,7 @@ import { minimumSize } from './catalog.ts'
 import { contracts } from './chain/addresses.ts'
 import { bestPrice } from './clob-views.ts'
 import { priceText, unitsNumber, unitsText } from './decimal.ts'
+import { pick } from './http.ts'
 import { type Market, marketsOf } from './markets.ts'
 import type { MarketState } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
@@ -269,6 +270,3 @@ export const eventView = (venue: Venue, event: CatalogEvent) => {
     eventCreators: [],
   }
 }
-
-const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
-  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>

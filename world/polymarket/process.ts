@@ -58,9 +58,7 @@ const { values } = parseArgs({
   },
 })
 
-type Numeric = 'port' | 'control-port' | 'seed' | 'tick-ms' | 'settle-ms' | 'index-ms' | 'realism-seed'
-
-const integer = (name: Numeric, min: number, max: number): number => {
+const integer = (name: keyof typeof values, min: number, max: number): number => {
   const value = Number(values[name])
   if (Number.isInteger(value) && value >= min && value <= max) return value
   throw new Error(`--${name} must be ${min} to ${max}`)
@@ -112,10 +110,8 @@ const relay = chain && startWorkLoop(() => relayAll({ engine, realism, ...chain 
 const bridgeChains: BridgeChain[] = chain
   ? [{ id: String(chainId), rpc: chain.rpc, sender: chain.sender }]
   : []
-for (const [id, port] of Object.entries(otherNodes)) {
-  const rpc = rpcAt(port)
+for (const [id, rpc] of Object.entries(otherNodes).map(([name, port]) => [name, rpcAt(port)] as const))
   bridgeChains.push({ id, rpc, sender: createSender(rpc, Number(id)) })
-}
 const carrying = chain && startWorkLoop(() => carryAll(engine, bridgeChains), { everyMs: 250, onError })
 const resolver = createResolver(engine, realism, chain?.sender)
 const indexing =

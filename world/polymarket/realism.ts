@@ -152,14 +152,9 @@ export const stormy: Realism = {
 
 /** One trouble each, on every occasion. */
 const troubles: Readonly<Record<string, Partial<Realism>>> = {
-  laggingReads: {
-    ordersLag: late,
-    tradesLag: late,
-    balanceLag: late,
-    dataLag: late,
-    gammaLag: late,
-    relayerLag: late,
-  },
+  laggingReads: Object.fromEntries(
+    ['orders', 'trades', 'balance', 'data', 'gamma', 'relayer'].map((server) => [`${server}Lag`, late]),
+  ),
   failedMatches: { settleDelay: { rate: 1, minMs: 200, maxMs: 2_000 }, failRate: 1 },
   replacedHashes: { retryRate: 1, unbroadcastRate: 1 },
   phantomLocks: { phantomRate: 1 },

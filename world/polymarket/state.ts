@@ -242,7 +242,6 @@ export type RelayTransaction = Sent & {
   from: string
   to: string
   wallet: string
-  owner: string
   data: string
   nonce: string
   signature: string
