@@ -105,11 +105,6 @@ test('replies to an owner, and all rows of a trade', async () => {
   assertWhole(clob.ApiKeysResponseSchema, await asOwner('GET', '/auth/api-keys'), 'keys')
   assertKeys({ apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }, keySets.apiKey, 'key')
   assertWhole(clob.ClosedOnlyModeSchema, await asOwner('GET', '/auth/ban-status/closed-only'), 'closed only')
-  assertWhole(
-    clob.BuilderApiKeysResponseSchema,
-    await asOwner('GET', '/auth/builder-api-key'),
-    'builder keys',
-  )
   await venue.control('POST', '/credit', { wallet: address, amount: '1000' })
   const bid = (price: number) => client.createOrder({ tokenID: yes, price, size: 10, side: Side.BUY })
   const resting = await client.postOrder(await bid(0.5))
