@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { WorldClock } from './clock.ts'
 import { predictionChain } from './evm/chains.ts'
 import type { EvmNode } from './evm/node.ts'
@@ -5,7 +6,7 @@ import type { PresetName } from './failure-presets.ts'
 import { failureInjector } from './injected-failures.ts'
 import type { ListeningServer } from './listen.ts'
 import { startProxy } from './proxy.ts'
-import { requestControl, type ServiceNode, serviceNode } from './service-process.ts'
+import { createServiceNode, launchVenue, type ServiceNode, syncVenueTime } from './service-process.ts'
 
 type Options = {
   dir: string
@@ -13,43 +14,47 @@ type Options = {
   /** The chain of its money, and those that its bridge reaches. */
   nodes: readonly EvmNode[]
   realism: PresetName
+  /** Does not wake with a request. */
   isStopped: boolean
   log: (line: string) => void
 }
 
-/** The prediction market. */
-export const predictionNode = ({ clock, nodes, realism, ...options }: Options): ServiceNode => {
-  let ways: Promise<(readonly [id: string, way: ListeningServer])[]> | undefined
+const entry = join(import.meta.dirname, 'polymarket/process.ts')
 
-  /** The venue's own ways to the chains: no injected failure applies to them. */
-  const openWays = () => {
+/** The prediction market. */
+export const predictionNode = (options: Options): ServiceNode => {
+  const { dir, clock, nodes, realism, isStopped, log } = options
+  const dataDir = join(dir, 'polymarket')
+  let proxies: Promise<(readonly [id: string, proxy: ListeningServer])[]> | undefined
+
+  /** The venue's own connections to the chains: no injected failure applies to them. */
+  const openProxies = () => {
     const injector = failureInjector()
-    ways ??= Promise.all(
+    proxies ??= Promise.all(
       nodes.map(async ({ chain, endpoint: target, recorder }) => {
-        const way = await startProxy({ preferredPort: 0, injector, target, recorder })
-        return [chain.id, way] as const
+        const proxy = await startProxy({ preferredPort: 0, injector, target, recorder })
+        return [chain.id, proxy] as const
       }),
     )
-    return ways
+    return proxies
   }
 
-  return serviceNode({
-    ...options,
-    name: 'polymarket',
-    title: 'The prediction market',
-    args: async () => {
-      await nodes.find(({ chain }) => chain.id === predictionChain)?.start()
-      const ports = (await openWays()).map(([id, way]) => [id, way.port] as const)
-      return ['--chain-ports', JSON.stringify(Object.fromEntries(ports)), '--realism', realism]
-    },
-    /** A tick returns the venue's time, which lags behind an advance of the world's clock. */
-    sync: async (controlPort) => {
-      const { reply } = await requestControl(controlPort, 'POST', '/tick')
-      const behindMs = Math.round((clock.nowMs() - (reply as { nowMs: number }).nowMs) / 1000) * 1000
-      if (behindMs > 0) await requestControl(controlPort, 'POST', '/advance', { ms: behindMs })
-    },
+  const launch = async () => {
+    await nodes.find(({ chain }) => chain.id === predictionChain)?.start()
+    const ports = (await openProxies()).map(([id, { port }]) => [id, port] as const)
+    const args = ['--chain-ports', JSON.stringify(Object.fromEntries(ports)), '--realism', realism]
+    return launchVenue(clock, { entry, dataDir, args })
+  }
+
+  return createServiceNode({
+    name: 'The prediction market',
+    dataDir,
+    isStopped,
+    launch,
+    syncTime: (controlPort) => syncVenueTime(clock, controlPort),
     close: async () => {
-      await Promise.all(((await ways) ?? []).map(([, way]) => way.close()))
+      await Promise.all(((await proxies) ?? []).map(([, proxy]) => proxy.close()))
     },
+    log,
   })
 }

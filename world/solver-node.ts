@@ -1,10 +1,11 @@
+import { join } from 'node:path'
 import type { WorldClock } from './clock.ts'
 import type { EvmNode } from './evm/node.ts'
 import type { PresetName } from './failure-presets.ts'
 import { failureInjector } from './injected-failures.ts'
 import type { ListeningServer } from './listen.ts'
 import { startProxy } from './proxy.ts'
-import { requestControl, type ServiceNode, serviceNode } from './service-process.ts'
+import { createServiceNode, launchService, requestControl, type ServiceNode } from './service-process.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { Endpoints } from './solver/connections.ts'
 import type { WorldUrls } from './world.ts'
@@ -43,6 +44,8 @@ const openWays = async ({ nodes, solana }: Options) => {
 /** A provider of cross-chain swaps. */
 export const solverNode = (options: Options): ServiceNode => {
   const { name, dir, clock, urls, realism, isStopped, log } = options
+  const entry = join(import.meta.dirname, name, 'process.ts')
+  const dataDir = join(dir, name)
   let ways: ReturnType<typeof openWays> | undefined
 
   const endpoints = async (): Promise<Endpoints> => {
@@ -58,29 +61,30 @@ export const solverNode = (options: Options): ServiceNode => {
     }
   }
 
-  return serviceNode({
-    name,
-    title: `The ${name}`,
-    dir,
-    isStopped,
-    log,
-    args: async () => [
+  const launch = async () => {
+    const args = [
       '--endpoints',
       JSON.stringify(await endpoints()),
       '--clock-offset-seconds',
       String(clock.offsetSeconds()),
       '--realism',
       realism,
-    ],
-    // A process is given the time when it starts.
-    sync: async (controlPort, moment) => {
-      if (moment === 'later')
-        await requestControl(controlPort, 'POST', '/clock', { offset_seconds: clock.offsetSeconds() })
-    },
+    ]
+    return launchService({ entry, dataDir, args })
+  }
+
+  return createServiceNode({
+    name: `The ${name}`,
+    dataDir,
+    isStopped,
+    launch,
+    syncTime: (controlPort) =>
+      requestControl(controlPort, 'POST', '/clock', { offset_seconds: clock.offsetSeconds() }),
     close: async () => {
       const opened: ListeningServer[] = []
       if (ways) opened.push((await ways).solana, ...(await ways).evm.values())
       await Promise.all(opened.map((each) => each.close()))
     },
+    log,
   })
 }

@@ -102,12 +102,12 @@ test('a settlement is sent again under another hash, and a failed one is on the 
   const trade = await settled(address)
   assert.equal(trade.id, tradeIDs?.[0])
   await frames.next('the end', ({ id, status }) => id === trade.id && status === 'CONFIRMED')
-  const told = frames.all.filter(({ id }) => id === trade.id)
+  const reported = frames.all.filter(({ id }) => id === trade.id)
   assert.deepEqual(
-    [...new Set(told.map(({ status }) => status))],
+    [...new Set(reported.map(({ status }) => status))],
     ['MATCHED_NOT_BROADCASTED', 'MATCHED', 'RETRYING', 'MINED', 'CONFIRMED'],
   )
-  const replaced = told.find(({ status }) => status === 'MATCHED')?.transaction_hash as `0x${string}`
+  const replaced = reported.find(({ status }) => status === 'MATCHED')?.transaction_hash as `0x${string}`
   assert.notEqual(replaced, trade.hash)
   await assert.rejects(market.receipt(replaced))
   await market.control('POST', '/realism', { preset: 'quiet', failRate: 1 })
@@ -132,10 +132,10 @@ test('a result is known before the chain has it; a void pays half; the operator 
   }
   await market.control('POST', '/resolve', { market: early.slug, outcome: 'yes', onChain: false })
   const { gamma, data } = market.world.urls.polymarket
-  const [told] = await readJson<{ closed: boolean; umaResolutionStatus: string }[]>(
+  const [reported] = await readJson<{ closed: boolean; umaResolutionStatus: string }[]>(
     `${gamma}/markets?slug=${early.slug}&closed=true`,
   )
-  assert.equal(told?.closed, true)
+  assert.equal(reported?.closed, true)
   await assert.rejects(
     client.createAndPostOrder({ tokenID: early.yes, price: 0.05, size: 20, side: Side.BUY }),
     /orderbook .* does not exist/,

@@ -168,7 +168,7 @@ test('the Data API lists positions in both versions with every published key', a
   assert.equal(listed.items[0]?.tokenId, yes)
 })
 
-test('an order signed first and posted later is told on the user socket', async () => {
+test('an order signed first and posted later is reported on the user socket', async () => {
   const client = await depositClient(506)
   const signed = await client.createLimitOrder({
     tokenId: (await pinned('fed-cuts-rates-in-december', 0.62)).yes,

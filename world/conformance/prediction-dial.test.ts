@@ -125,9 +125,9 @@ test('a match may fail, be sent again under another hash, or first not be broadc
   const again = await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
   const id = again.tradeIDs?.[0]
   const confirmed = await frames.next('the end', (frame) => frame.id === id && frame.status === 'CONFIRMED')
-  const told = frames.all.filter((frame) => frame.id === id).map(({ status }) => status)
+  const reported = frames.all.filter((frame) => frame.id === id).map(({ status }) => status)
   assert.deepEqual(
-    new Set(told),
+    new Set(reported),
     new Set(['MATCHED_NOT_BROADCASTED', 'MATCHED', 'RETRYING', 'MINED', 'CONFIRMED']),
   )
   const first = frames.all.find((frame) => frame.id === id && frame.status === 'MATCHED')
@@ -243,11 +243,11 @@ test('requests are throttled, lost, late and answered by a proxy; sockets drop',
   // The reply is lost, the order is not.
   await venue.control('POST', '/faults', { endpoint: 'clob', type: '/order', effect: 'dropReply', count: 1 })
   await assert.rejects(buy(client, 0.33))
-  const { orders: kept } = await venue.control<{ orders: { price: string }[] }>(
+  const { orders: remaining } = await venue.control<{ orders: { price: string }[] }>(
     'GET',
     `/effects?wallet=${address}`,
   )
-  assert.ok(kept.some(({ price }) => price === '0.33'))
+  assert.ok(remaining.some(({ price }) => price === '0.33'))
 })
 
 test('replies are queued, late or lost, though the order is in, and sockets drop', async () => {
@@ -292,7 +292,7 @@ test('replies are queued, late or lost, though the order is in, and sockets drop
 test('heartbeats once begun must go on: silence cancels all orders of that account alone', async () => {
   const [{ client }, { client: other }] = [await clientAt(610), await clientAt(611)]
   const { orderID } = await buy(client, 0.3)
-  const kept = await buy(other, 0.3)
+  const untouched = await buy(other, 0.3)
   const first = await client.postHeartbeat()
   await rejects(client.postHeartbeat('another'), /Invalid Heartbeat ID|400/)
   const second = await client.postHeartbeat(first.heartbeat_id)
@@ -303,7 +303,7 @@ test('heartbeats once begun must go on: silence cancels all orders of that accou
   assert.equal((await client.getOrder(orderID)).status, 'LIVE')
   await venue.control('POST', '/advance', { ms: 6_000 })
   assert.equal((await client.getOrder(orderID)).status, 'CANCELED')
-  assert.equal((await other.getOrder(kept.orderID)).status, 'LIVE')
+  assert.equal((await other.getOrder(untouched.orderID)).status, 'LIVE')
   // An end of the silence does not bring them back, and begins anew.
   await rejects(client.postHeartbeat(third.heartbeat_id), /Invalid Heartbeat ID|400/)
   assert.ok((await client.postHeartbeat()).heartbeat_id)

@@ -78,7 +78,7 @@ test('an order of a deposit wallet that is not deployed is refused as one of ano
   await client.cancelAll()
 })
 
-test('both forms of the paths tell the same of a transaction, with every key', async () => {
+test('both forms of the paths return the same of a transaction, with every key', async () => {
   const owner = await ownerAt(713)
   const { address } = accountOf(713)
   const { body } = await owner.send([transferCall(contracts.pusd, other, dollar)])

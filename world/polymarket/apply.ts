@@ -2,8 +2,8 @@ import { RequestError } from '#world/venue-core/request-error.ts'
 import { type CancelResult, cancelOrders, cancelScope, endOrder, type Scope, wipeOrders } from './cancel.ts'
 import type { SignedTransaction } from './chain/chain-terms.ts'
 import { heartbeat, loseHeartbeats } from './heartbeats.ts'
-import { identifyHouseOrder, requote, walkPrices } from './house-maker.ts'
 import { creditLedger, settleOnLedger } from './ledger.ts'
+import { identifyQuote, requote, walkPrices } from './market-maker.ts'
 import { markets } from './markets.ts'
 import { type Funds, type OrderInput, type OrderResult, placeOrder, releaseDelayed } from './place-order.ts'
 import type {
@@ -86,7 +86,7 @@ const prune = ({ state, bySeq }: Venue): void => {
 const expire = (venue: Venue, order: Order): void => {
   const { nowMs } = venue.state
   if (order.status === 'DELAYED' && order.releaseMs <= nowMs) {
-    releaseDelayed(venue, order, identifyHouseOrder(venue))
+    releaseDelayed(venue, order, identifyQuote(venue))
     return
   }
   if (order.expiresMs > 0 && order.expiresMs <= nowMs) endOrder(venue, order, 'CANCELED')
@@ -195,8 +195,7 @@ type Handlers = {
 
 const handlers: Handlers = {
   tick,
-  order: (venue, { order, funds }) =>
-    placeOrder(venue, order, { funds, identify: identifyHouseOrder(venue) }),
+  order: (venue, { order, funds }) => placeOrder(venue, order, { funds, identify: identifyQuote(venue) }),
   cancel: (venue, { user, ids }) => cancelOrders(venue, user, ids),
   cancelScope: (venue, { user, scope }) => cancelScope(venue, user, scope),
   wipe: (venue) => ({ count: wipeOrders(venue, 'CANCELED') }),
@@ -216,8 +215,8 @@ const handlers: Handlers = {
   heartbeat,
   dropNotifications: ({ state }, { user, ids }) => {
     const list = state.notifications.get(user) ?? []
-    const kept = list.filter(({ id }) => !ids.includes(id))
-    state.notifications.set(user, kept)
+    const remaining = list.filter(({ id }) => !ids.includes(id))
+    state.notifications.set(user, remaining)
   },
   trade: (venue, command) => changeTrade(venue, command.id, command),
   settleOnLedger: (venue, { id }) => settleOnLedger(venue, id),

@@ -57,7 +57,7 @@ const place = async (deps: OrderDeps, key: ApiKey, body: unknown): Promise<Order
     throw new HttpError(400, 'order_version_mismatch')
   const order = readOrder(body, {
     key,
-    plan: (isMarketOrder) => drawPlan(realism, isMarketOrder),
+    plan: (kind) => drawPlan(realism, kind),
     tickOf: (market) => stateOf(engine.venue, market.conditionId).tick,
     eoaMakers,
   })

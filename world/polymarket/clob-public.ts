@@ -159,8 +159,7 @@ const history = (venue: Venue, request: Request): Reply => {
   return ok({ history: [...points.values()] })
 }
 
-const feeDetails = ({ fee }: Market) =>
-  fee ? { r: fee.rate, e: fee.exponent, to: true } : { r: 0, e: 0, to: true }
+const feeDetails = ({ fee }: Market) => ({ r: fee?.rate ?? 0, e: fee?.exponent ?? 0, to: true })
 
 /** The short form of a market. */
 const clobMarket = (venue: Venue, market: Market) => {

@@ -113,7 +113,7 @@ const makerView = (conditionId: string, leg: Leg) => ({
 
 const seconds = (ms: number): string => String(Math.floor(ms / 1_000))
 
-/** The taker's row, whoever reads it: a maker finds its part in `maker_orders`. */
+/** Makers read the taker's row, too: a maker finds its part in `maker_orders`. */
 const tradeFields = (trade: Trade, hash: string, updatedMs: number) => {
   const { taker } = trade
   return {

@@ -48,7 +48,7 @@ const dollarUnits = (value: unknown, name = 'amount'): bigint => {
   return BigInt(`${match[1]}${(match[2] ?? '').padEnd(6, '0')}`)
 }
 
-/** By condition, slug or a token. */
+/** The market that a condition, a slug or a token names. */
 const marketIn = ({ market }: Body): Market => {
   const text = String(market)
   const found =

@@ -64,7 +64,11 @@ export const wantsMarket = ({ query }: Request, market: Market | undefined): boo
   )
 }
 
-export const isShownActivity = (row: Activity, request: Request, hidesMoves: boolean): boolean => {
+export const isShownActivity = (
+  row: Activity,
+  request: Request,
+  { hidesMoves }: { hidesMoves: boolean },
+): boolean => {
   const { query } = request
   const types = listOf(query, 'type')
   const isMove = row.type === 'DEPOSIT' || row.type === 'WITHDRAWAL'
@@ -139,7 +143,7 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
   const { query } = request
   const wallet = walletOfQuery(request)
   const rows = rowsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag')).filter((row) =>
-    isShownActivity(row, request, booleanOf(query, 'excludeDepositsWithdrawals') ?? true),
+    isShownActivity(row, request, { hidesMoves: booleanOf(query, 'excludeDepositsWithdrawals') ?? true }),
   )
   if (query.get('sortDirection') !== 'ASC') rows.reverse()
   return ok(page(rows, request, 100, 500).map((row) => ({ ...olderNames(activityRow(row)), isCombo: false })))

@@ -141,7 +141,7 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
   const hidesMoves =
     booleanOf(query, 'exclude_deposits_withdrawals') ?? booleanOf(query, 'excludeDepositsWithdrawals') ?? true
   const rows = rowsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag')).filter((row) =>
-    isShownActivity(row, request, hidesMoves),
+    isShownActivity(row, request, { hidesMoves }),
   )
   if (direction !== 'ASC') rows.reverse()
   return page(rows, request, `activity ${direction}`, activityRow)

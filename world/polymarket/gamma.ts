@@ -48,7 +48,7 @@ const hasTag = (event: CatalogEvent, { query }: Request): boolean => {
 const volumeOf = (venue: Venue, list: readonly Market[]): number =>
   list.reduce((sum, { conditionId }) => sum + Number(stateOf(venue, conditionId).volume), 0)
 
-/** By volume, or by id for every other key: all that differs between these markets. */
+/** Sorts by volume, or by id for every other key: all that differs between these markets. */
 const ordered = <T extends { id: string }>(
   list: readonly T[],
   { query }: Request,
@@ -214,8 +214,8 @@ export const cachedRoutes = (routes: readonly Route[], lagMs: () => number): Rou
     ...each,
     handle: async (request, parameters) => {
       const key = `${request.path}?${request.query}`
-      const kept = cached.get(key)
-      if (kept && Date.now() - kept.atMs < lagMs()) return kept.reply
+      const stored = cached.get(key)
+      if (stored && Date.now() - stored.atMs < lagMs()) return stored.reply
       const reply = await each.handle(request, parameters)
       if (cached.size >= 1_000) cached.clear()
       cached.set(key, { atMs: Date.now(), reply })

@@ -13,7 +13,7 @@ export const bookFrame = (venue: Venue, market: Market, outcome: OutcomeIndex): 
   ...bookView(venue, market, outcome),
 })
 
-/** Of the first outcome: price and side, then size. */
+/** The sizes of the book of the first outcome, by price and side. */
 export type Depth = Map<string, { price: number; buy: boolean; size: number }>
 
 export const depthOf = (venue: Venue, market: Market): Depth => {

@@ -1,8 +1,8 @@
 import type { ExchangeName, Hex, OrderVerdict } from './chain/chain-terms.ts'
 import { exchangeOf, verifyOrder } from './chain/orders.ts'
 import { priceText, unit } from './decimal.ts'
-import { toChainOrder } from './house-maker.ts'
 import { HttpError } from './http.ts'
+import { toChainOrder } from './market-maker.ts'
 import { type Market, type OutcomeIndex, outcomeByToken } from './markets.ts'
 import type { OrderInput } from './place-order.ts'
 import type { ApiKey, OrderType, Side, SignedFields, TradePlan } from './state.ts'
@@ -107,7 +107,7 @@ const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: stri
 
 type Context = {
   key: ApiKey
-  plan: (isMarketOrder: boolean) => TradePlan
+  plan: (order: { isMarketOrder: boolean }) => TradePlan
   tickOf: (market: Market) => number
   eoaMakers: 'allowed' | 'refused'
 }
@@ -152,7 +152,6 @@ export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Conte
   if (verdict.owner.toLowerCase() !== key.address) throw new HttpError(400, signerMismatch)
   if (postOnly === true && type !== 'GTC' && type !== 'GTD') return rejectPayload()
   const expiration = digits((order as Record<string, unknown>).expiration ?? '0')
-  const isMarketOrder = type === 'FOK' || type === 'FAK'
   return {
     id: verdict.hash,
     conditionId: market.conditionId,
@@ -167,6 +166,6 @@ export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Conte
     user: key.address,
     wallet: signed.maker.toLowerCase(),
     signed,
-    plan: plan(isMarketOrder),
+    plan: plan({ isMarketOrder: type === 'FOK' || type === 'FAK' }),
   }
 }

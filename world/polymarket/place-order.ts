@@ -152,7 +152,7 @@ export const setStatus = (venue: Venue, order: Order, status: OrderStatus): void
   venue.state.timed.delete(order.id)
 }
 
-/** Gives a house order its id when somebody meets it. */
+/** Gives a quote of the market maker its id when somebody meets it. */
 export type Identify = (order: Order) => void
 
 /** The chain settles so many at once; a taker that meets more gets several trades. */

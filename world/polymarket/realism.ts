@@ -240,7 +240,10 @@ export const createRealismControl = (
 ): RealismControl => createSettingsControl(initial, { quiet, parsers }, onChange)
 
 /** Drawn when an order arrives and stored with it, so that a replay is equal. */
-export const drawPlan = (control: RealismControl, isMarketOrder: boolean): TradePlan => {
+export const drawPlan = (
+  control: RealismControl,
+  { isMarketOrder }: { isMarketOrder: boolean },
+): TradePlan => {
   if (!control.isSet()) return plainPlan
   const { failRate, retryRate, unbroadcastRate, phantomRate } = control.current()
   return {

@@ -19,7 +19,7 @@ export type Venue = {
   books: Map<string, Book>
   bySeq: Map<number, Order>
   events: VenueEvent[]
-  /** Of the order that is being placed. */
+  /** The matches of the order that is being placed. */
   matches: Match[]
   /** Own resting orders that the order being placed would have met. */
   selfCanceled: number[]
