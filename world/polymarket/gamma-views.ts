@@ -136,7 +136,7 @@ const datesOf = (venue: Venue) => {
   }
 }
 
-/** Of markets and of events. */
+/** Markets and events have these alike. */
 const commonFlags = {
   active: true,
   archived: false,

@@ -58,7 +58,7 @@ const openChain = async (port: number): Promise<Chain> => {
   return { sender, reads, money, rpc, index: createChainIndex(engine, rpc) }
 }
 
-/** Of the world's chains, by their id. */
+/** The ports are by the id of their chain. */
 const chainPorts = JSON.parse(options.text('chain-ports') ?? '{}') as Record<string, number>
 const { [chainId]: polygonNode, ...otherNodes } = chainPorts
 const chain = polygonNode === undefined ? undefined : await openChain(polygonNode)
