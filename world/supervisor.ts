@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
 import { controlRoutes, type Providers, presetTargets, providerNames } from './control.ts'
-import { contractsOf, predictionChain, sponsors, venueChain, worldChains } from './evm/chains.ts'
+import { contractsOf, sponsors, venueChain, worldChains } from './evm/chains.ts'
 import { forkRejectionReason } from './evm/fork-guard.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { evmRealism } from './evm/realism.ts'
@@ -217,11 +217,10 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   let urls: WorldUrls | undefined
   const shared = { dir: dataDir, clock, nodes, solana, urls: () => urls, realism, log }
   const openSolver = (name: 'solver' | 'lifi') => solverNode({ ...shared, name, isStopped: !isWanted(name) })
-  const polygon = nodes.find(({ chain }) => chain.id === predictionChain)
   const providers: Providers = {
     solver: openSolver('solver'),
     lifi: openSolver('lifi'),
-    polymarket: predictionNode({ ...shared, polygon, isStopped: !isWanted('polymarket') }),
+    polymarket: predictionNode({ ...shared, isStopped: !isWanted('polymarket') }),
   }
   const manifest = async () => ({
     world_id: stateFile.value.world_id,

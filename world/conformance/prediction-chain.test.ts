@@ -143,7 +143,11 @@ test('a result is known before the chain has it; a void pays half; the operator 
   await market.control('POST', '/report', { market: early.slug })
   await market.control('POST', '/resolve', { market: half.slug, outcome: 'void' })
   const before = Number((await market.balances(address)).pusd)
-  await market.control('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 0 } })
+  await market.control('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 60_000 } })
+  await market.control('POST', '/auto-redeem', {})
+  const held = (await market.balances(address, [early.yes, half.yes])).shares
+  assert.deepEqual(Object.values(held), ['20', '20'])
+  await market.control('POST', '/advance', { ms: 60_000 })
   await eventually('the redemptions', async () => {
     await market.control('POST', '/auto-redeem', {})
     const { shares } = await market.balances(address, [early.yes, half.yes])

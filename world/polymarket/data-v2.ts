@@ -1,12 +1,10 @@
+import { activityRow, outcomeRow, tradeRow } from './data-rows.ts'
 import {
-  activityView,
   type DataDeps,
   isShownActivity,
   percent,
-  positionMarket,
   publicTrades,
   totalValue,
-  tradeView,
   walletOfQuery,
   wantsMarket,
 } from './data-v1.ts'
@@ -21,11 +19,11 @@ import { stateOf, type Venue } from './venue.ts'
 const pageMax = 1_000
 const pageDefault = 100
 
-type Cursor = { limit: number; offset: number; bound: string }
-
 const invalid = (message: string, parameter: string): never => {
   throw new HttpError(400, message, { code: 'invalid_request', retryable: false, parameter })
 }
+
+type Cursor = { limit: number; offset: number; bound: string }
 
 const encode = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
 
@@ -61,18 +59,6 @@ const page = <T>(rows: readonly T[], { query }: Request, bound: string, view: (r
   })
 }
 
-/** The names of the first form in those of this one. */
-const snakeCase = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name
-        .replace(/^asset$/, 'tokenId')
-        .replace('Asset', 'TokenId')
-        .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      value,
-    ]),
-  )
-
 type Status = 'OPEN' | 'REDEEMABLE' | 'REDEEMABLE_LOST' | 'MERGEABLE' | 'CLOSED'
 
 const statusOf = (venue: Venue, position: Position): Status => {
@@ -85,12 +71,10 @@ const basisOf = ({ size, cost, bought, boughtCash }: Position) =>
   size === 0 ? { price: averagePrice(boughtCash, bought) } : { price: averagePrice(cost, size) }
 
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
-  const { market, outcome, size, cost, fees, bought, boughtCash, realized, firstMs, lastMs } = position
+  const { market, size, cost, fees, bought, boughtCash, realized, firstMs, lastMs } = position
   const value = worthOf(venue, position)
   return {
-    proxy_wallet: wallet,
-    token_id: market.tokens[outcome],
-    condition_id: market.conditionId,
+    ...outcomeRow(venue, wallet, position),
     current_size: unitsNumber(size),
     avg_price: Number(basisOf(position).price),
     entry_cost_usdc: unitsNumber(cost),
@@ -109,7 +93,7 @@ const positionView = (venue: Venue, wallet: string, all: readonly Position[], po
     mergeable: hasBoth(all, position),
     negative_risk: market.chain.isNegRisk,
     archived: false,
-    ...snakeCase(positionMarket(venue, position)),
+    event_id: market.event.id,
     last_event_at: Math.floor(lastMs / 1_000),
     first_entry_at: Math.floor(firstMs / 1_000),
     name: '',
@@ -160,7 +144,7 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
     isShownActivity(row, request, { hidesMoves }),
   )
   if (direction !== 'ASC') rows.reverse()
-  return page(rows, request, `activity ${direction}`, (row) => snakeCase(activityView(row)))
+  return page(rows, request, `activity ${direction}`, activityRow)
 }
 
 const resolutionView = (venue: Venue, conditionId: string) => {
@@ -199,7 +183,7 @@ export const dataV2Routes = (deps: DataDeps): Route[] => {
     route('GET /v2/positions', (request) => listPositions(deps, request)),
     route('GET /v2/activity', (request) => listActivity(deps, request)),
     route('GET /v2/trades', (request) =>
-      page(publicTrades(venue, request, atMs()), request, 'trades', (trade) => snakeCase(tradeView(trade))),
+      page(publicTrades(venue, request, atMs()), request, 'trades', tradeRow),
     ),
     route('GET /v2/value', (request) => {
       const wallet = walletOfQuery(request)

@@ -1,4 +1,4 @@
-import { bestPrice, bookView } from './clob-views.ts'
+import { bestPrice, bookView, spreadText } from './clob-views.ts'
 import { averagePrice, priceText, unitsText } from './decimal.ts'
 import { bookPrice, type Market, type OutcomeIndex } from './markets.ts'
 import type { Trade } from './state.ts'
@@ -57,19 +57,15 @@ export const priceChangeFrame = (venue: Venue, market: Market, changes: readonly
   timestamp: atText(venue),
 })
 
-export const bestFrame = (venue: Venue, market: Market, outcome: OutcomeIndex): Frame => {
-  const bid = bestPrice(venue, market, outcome, { buy: true })
-  const ask = bestPrice(venue, market, outcome, { buy: false })
-  return {
-    event_type: 'best_bid_ask',
-    market: market.conditionId,
-    asset_id: market.tokens[outcome],
-    best_bid: bestText(venue, market, outcome, { buy: true }),
-    best_ask: bestText(venue, market, outcome, { buy: false }),
-    spread: bid === undefined || ask === undefined ? '' : priceText(ask - bid),
-    timestamp: atText(venue),
-  }
-}
+export const bestFrame = (venue: Venue, market: Market, outcome: OutcomeIndex): Frame => ({
+  event_type: 'best_bid_ask',
+  market: market.conditionId,
+  asset_id: market.tokens[outcome],
+  best_bid: bestText(venue, market, outcome, { buy: true }),
+  best_ask: bestText(venue, market, outcome, { buy: false }),
+  spread: spreadText(venue, market, outcome) ?? '',
+  timestamp: atText(venue),
+})
 
 export const lastTradeFrame = (market: Market, { taker, hash }: Trade, atMs: number): Frame => ({
   event_type: 'last_trade_price',

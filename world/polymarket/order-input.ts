@@ -105,9 +105,6 @@ const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: stri
   return { price: exact, size: shares, spend: null }
 }
 
-const otherExchanges = (exchange: ExchangeName): ExchangeName[] =>
-  (['standardExchange', 'negRiskExchange', 'exchangeV3'] as const).filter((each) => each !== exchange)
-
 type Context = {
   key: ApiKey
   plan: (order: { isMarketOrder: boolean }) => TradePlan
@@ -120,9 +117,9 @@ const verify = (signed: SignedFields, exchange: ExchangeName): OrderVerdict & { 
   const verdict = verifyOrder(order, exchange)
   if (verdict.isValid) return verdict
   // Signed for the protocol of other markets.
-  const isOtherVersion = otherExchanges(exchange).some(
-    (other) => (other === 'exchangeV3') !== (exchange === 'exchangeV3') && verifyOrder(order, other).isValid,
-  )
+  const others =
+    exchange === 'exchangeV3' ? (['standardExchange', 'negRiskExchange'] as const) : (['exchangeV3'] as const)
+  const isOtherVersion = others.some((other) => verifyOrder(order, other).isValid)
   throw new HttpError(400, isOtherVersion ? 'order_version_mismatch' : 'invalid signature')
 }
 

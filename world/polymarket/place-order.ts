@@ -104,10 +104,8 @@ const refuseMode = (venue: Venue, order: OrderInput): OrderResult | undefined =>
   const { name } = venue.state.mode
   if (name === 'postOnly' && !order.postOnly)
     return {
-      ...(refuse('post-only mode: only post-only orders and cancels are allowed', 503) as {
-        error: string
-        status: number
-      }),
+      error: 'post-only mode: only post-only orders and cancels are allowed',
+      status: 503,
       isPostOnlyMode: true,
     }
   if (name === 'cancelOnly')

@@ -1,4 +1,6 @@
 import { useCompileCache } from '#world/compile-cache.ts'
+import type { Rpc } from '#world/evm/rpc.ts'
+import type { BridgeChain } from './bridge-worker.ts'
 import type { Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import type { ChainPort } from './chain-port.ts'
 
@@ -10,9 +12,11 @@ const { exitOnFatal, intervalMaxMs, readVenueOptions, runVenue } = await import(
 const { createInjectedFailures } = await import('#world/venue-core/injected-failures.ts')
 const { startWorkLoop } = await import('#world/venue-core/work-loop.ts')
 const { bridgeRoutes } = await import('./bridge.ts')
+const { carryAll } = await import('./bridge-worker.ts')
 const { createBuckets } = await import('./buckets.ts')
 const { createChainIndex } = await import('./chain-index.ts')
 const { ledgerPort } = await import('./chain-port.ts')
+const { chainId } = await import('./chain/addresses.ts')
 const { createReads } = await import('./chain/reads.ts')
 const { createSender } = await import('./chain/sender.ts')
 const { createWorldMoney } = await import('./chain/world-money.ts')
@@ -36,7 +40,7 @@ const { serve } = await import('./server.ts')
 const { settleAllOnChain, settleAllOnLedger } = await import('./settlement.ts')
 const { openStream } = await import('./stream.ts')
 
-const options = readVenueOptions({ 'polygon-port': undefined, 'settle-ms': '100', 'index-ms': '500' })
+const options = readVenueOptions({ 'chain-ports': '{}', 'settle-ms': '100', 'index-ms': '500' })
 const engine = openEngine(options.dataDir, options.seed, exitOnFatal)
 const faults = createInjectedFailures()
 const realism = createRealismControl({
@@ -44,18 +48,20 @@ const realism = createRealismControl({
   seed: options.realism.seed,
 })
 
-type Chain = { sender: Sender; reads: Reads; money: WorldMoney; index: () => Promise<void> }
+type Chain = { sender: Sender; reads: Reads; money: WorldMoney; rpc: Rpc; index: () => Promise<void> }
 
 const openChain = async (port: number): Promise<Chain> => {
   const rpc = rpcAt(port)
   const [sender, reads] = [createSender(rpc), createReads(rpc)]
   const money = createWorldMoney(rpc, sender)
   await prepareChain({ engine, rpc, sender, reads, money })
-  return { sender, reads, money, index: createChainIndex(engine, rpc) }
+  return { sender, reads, money, rpc, index: createChainIndex(engine, rpc) }
 }
 
-const polygonNode = options.text('polygon-port')
-const chain = polygonNode === undefined ? undefined : await openChain(Number(polygonNode))
+/** The ports are by the id of their chain. */
+const chainPorts = JSON.parse(options.text('chain-ports') ?? '{}') as Record<string, number>
+const { [chainId]: polygonNode, ...otherNodes } = chainPorts
+const chain = polygonNode === undefined ? undefined : await openChain(polygonNode)
 const port: ChainPort = chain ? polygonPort(chain.reads) : ledgerPort(engine.venue)
 
 const onError = (error: Error): void => {
@@ -66,6 +72,12 @@ const settle = chain
   : () => settleAllOnLedger(engine)
 const settlement = startWorkLoop(settle, { everyMs: options.integer('settle-ms', 5, intervalMaxMs), onError })
 const relay = chain && startWorkLoop(() => relayAll({ engine, realism, ...chain }), { everyMs: 100, onError })
+const bridgeChains: BridgeChain[] = chain
+  ? [{ id: String(chainId), rpc: chain.rpc, sender: chain.sender }]
+  : []
+for (const [id, rpc] of Object.entries(otherNodes).map(([name, at]) => [name, rpcAt(at)] as const))
+  bridgeChains.push({ id, rpc, sender: createSender(rpc, Number(id)) })
+const carrying = chain && startWorkLoop(() => carryAll(engine, bridgeChains), { everyMs: 250, onError })
 const resolver = createResolver(engine, realism, chain?.sender)
 const indexing =
   chain &&
@@ -108,7 +120,7 @@ await runVenue({
   control,
   stream,
   stopWork: () => {
-    for (const loop of [settlement, relay, indexing]) loop?.stop()
+    for (const loop of [settlement, relay, carrying, indexing]) loop?.stop()
   },
   realismSeed: realism.current().seed,
 })

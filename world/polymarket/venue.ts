@@ -82,6 +82,8 @@ export const newState = (seed: number, nowMs: number): State => {
     relayerKeys: new Map(),
     builderKeys: new Map(),
     bridges: new Map(),
+    carries: new Map(),
+    bridgeBlocks: new Map(),
     ledger: new Map(),
     scannedBlock: 0,
     chainPrepared: false,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createPublicClient, http } from 'viem'
 import { polygon } from 'viem/chains'
 import { approvalCalls } from '#world/polymarket/chain/calls.ts'
-import { startWorld, type World } from '#world/world.ts'
+import { startWorld, type World, type WorldPart } from '#world/world.ts'
 import { accountOf } from '../venue/venue.ts'
 import { type Control, readJson, walletOf } from './prediction.ts'
 
@@ -19,9 +19,9 @@ type Trade = {
   conditionId: string
 }
 export type Effects = { openTrades: number; trades: Trade[] }
-export type Balances = { pusd: string; shares: Record<string, string> }
+export type Balances = { pusd: string; usdc: string; usdce: string; shares: Record<string, string> }
 
-/** The prediction market with its Polygon node, without the rest of the world. */
+/** The prediction market with its Polygon node, and no more of the world than is asked for. */
 export type PredictionWorld = {
   world: World
   control: Control
@@ -33,11 +33,12 @@ export type PredictionWorld = {
   stop: () => Promise<void>
 }
 
-const open = (dataDir: string) => startWorld({ dataDir, port: 0, only: ['137', 'polymarket'] })
-
-export const startPredictionWorld = async (dataDir?: string): Promise<PredictionWorld> => {
+export const startPredictionWorld = async (
+  dataDir?: string,
+  otherParts: readonly WorldPart[] = [],
+): Promise<PredictionWorld> => {
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'prediction-')))
-  const world = await open(folder)
+  const world = await startWorld({ dataDir: folder, port: 0, only: ['137', 'polymarket', ...otherParts] })
   const post = <T>(url: string, method: string, body?: unknown): Promise<T> =>
     readJson<T>(url, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
   const control: Control = async (method, path, body) => {

@@ -45,7 +45,7 @@ const feesMax = 1_000
  * be used by another call: a gap holds back all later ones. After a restart, stored ones are sent before new ones are
  * signed.
  */
-export const createSender = (rpc: Rpc): Sender => {
+export const createSender = (rpc: Rpc, chain = chainId): Sender => {
   const sequences = new Map<AccountName, Sequence>()
   const sequenceOf = (name: AccountName): Sequence => {
     const known = sequences.get(name)
@@ -73,7 +73,7 @@ export const createSender = (rpc: Rpc): Sender => {
     if (sequence.fees.size > feesMax) sequence.fees.delete(sequence.fees.keys().next().value as number)
     const raw = await accountOf(name).signTransaction({
       type: 'eip1559',
-      chainId,
+      chainId: chain,
       nonce,
       to: call.to,
       data: call.data,
