@@ -157,6 +157,7 @@ export const laterFiles: readonly Later[] = [
       'world/conformance/prediction-client.test.ts',
       'world/conformance/prediction-dial.test.ts',
       'world/conformance/prediction-chain.test.ts',
+      'world/conformance/prediction-storm.test.ts',
       'test/conformance/mcp-authorization.test.ts',
       'world/conformance/venue-account-modes.test.ts',
       'world/conformance/venue-bridge.test.ts',

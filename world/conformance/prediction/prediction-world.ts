@@ -9,16 +9,36 @@ import { startWorld, type World } from '#world/world.ts'
 import { accountOf } from '../venue/venue.ts'
 import { type Control, readJson, walletOf } from './prediction.ts'
 
-type Trade = {
+type Leg = {
+  orderId: string
+  wallet: string
+  outcome: 0 | 1
+  side: 'BUY' | 'SELL'
+  shares: string
+  cash: string
+  fee: string
+}
+export type Trade = {
   id: string
+  key: string
   status: string
   hash: `0x${string}`
   attempts: number
   error: string | null
-  legs: { orderId: string; wallet: string; outcome: 0 | 1; side: 'BUY' | 'SELL'; shares: string }[]
+  legs: Leg[]
   conditionId: string
 }
-export type Effects = { openTrades: number; trades: Trade[] }
+export type PlacedOrder = {
+  id: string
+  wallet: string
+  side: 'BUY' | 'SELL'
+  size: string
+  matched: string
+  status: string
+  type: string
+  trades: string[]
+}
+export type Effects = { openTrades: number; trades: Trade[]; orders: PlacedOrder[] }
 export type Balances = { pusd: string; shares: Record<string, string> }
 
 /** The prediction market with its Polygon node, without the rest of the world. */
