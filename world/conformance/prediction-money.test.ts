@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import { concat, encodeFunctionData, stringToHex } from 'viem'
 import { artifact } from '#world/evm/artifact.ts'
 import { executor } from '#world/evm/chains.ts'
+import { rpcOver } from '#world/evm/rpc.ts'
 import { negRiskAdapterAbi } from '#world/polymarket/chain/abis.ts'
 import { addressOf } from '#world/polymarket/chain/accounts.ts'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
@@ -22,6 +23,7 @@ import {
 } from '#world/polymarket/chain/calls.ts'
 import { negRiskEvent, standardMarket, walletOf } from '#world/polymarket/chain/ids.ts'
 import { exchangeOf } from '#world/polymarket/chain/orders.ts'
+import { createSender } from '#world/polymarket/chain/sender.ts'
 import {
   fillOf,
   keyOf,
@@ -139,6 +141,21 @@ test('ramps take both dollars, one for the other, and pause each', async () => {
   )
   assert.equal(await sender.simulate(own.address, unwrapCall(contracts.usdce, own.address, unit)), undefined)
   await sender.send('admin', pauseRampCall('offramp', contracts.usdc, 'open'))
+})
+
+test('an account sends again after the node was away when it had signed', async () => {
+  const { rpc } = polygon
+  let isAway = true
+  const post = async (body: string) => {
+    if (isAway && body.includes('eth_sendRawTransaction')) throw new Error('The node is away.')
+    return rpc.post(body)
+  }
+  const sender = createSender(rpcOver(post, () => {}))
+  const call = approveCall(contracts.pusd, contracts.offramp, 7n)
+  await assert.rejects(sender.send('resolver', call), /away/)
+  isAway = false
+  const { status } = await sender.send('resolver', call)
+  assert.equal(status, 'success')
 })
 
 test('a transaction that is signed anew under its nonce replaces the first one', async () => {

@@ -16,7 +16,7 @@ import type { StormWorld } from './storm-world.ts'
 const exchanges = [contracts.standardExchange, contracts.negRiskExchange, contracts.exchangeV3]
 const tokens = markets.flatMap((market) => market.tokens)
 const units = (text: string): bigint => parseUnits(text, 6)
-const settledMs = 600_000
+const settledMs = 1_800_000
 
 type Settlement = { hash: Hex; fills: string[] }
 
@@ -180,6 +180,25 @@ const assertOwnRows = async (trader: StormTrader, before: Balances, after: Balan
     assert.equal(after.get(`${own} ${token}`), amount, `${own} ${token}`)
 }
 
+/** The Data API has what the chain has, as soon as it has read the last blocks. */
+const assertPositions = async (
+  world: StormWorld,
+  { address }: StormTrader,
+  after: Balances,
+): Promise<void> => {
+  const own = address.toLowerCase()
+  const held = new Map(tokens.map((token) => [token, after.get(`${own} ${token}`) as bigint]))
+  let listed = new Map<string, bigint>()
+  const isRead = async () => {
+    const query = new URLSearchParams({ user: address, sizeThreshold: '0', limit: '500' })
+    const answer = await world.ask(`${world.urls().polymarket.data}/positions?${query}`, { method: 'GET' })
+    const rows = (answer?.body ?? []) as { asset: string; size: number }[]
+    listed = new Map(rows.map(({ asset, size }) => [asset, units(String(size))]))
+    return tokens.every((token) => (listed.get(token) ?? 0n) === held.get(token)) || undefined
+  }
+  await eventually(isRead, 'the positions').catch(() => assert.deepEqual(listed, held))
+}
+
 /** What was accepted is in the record, within its size, with all of its trades, and nothing else is. */
 const assertOrders = (traders: readonly StormTrader[], { orders, trades }: Effects): void => {
   const records = new Map(orders.map((order): [string, PlacedOrder] => [order.id, order]))
@@ -227,7 +246,10 @@ export const assertConserved = async (
   assertTradesAreSettlements(effects.trades, log.byKey)
   assertBalances({ before, after, traders }, effects.trades)
   assertOrders(traders, effects)
-  for (const trader of traders) await assertOwnRows(trader, before, after)
+  for (const trader of traders) {
+    await assertOwnRows(trader, before, after)
+    await assertPositions(world, trader, after)
+  }
   const { supply, locked, usdc, usdce } = await createReads(world.rpc).backing()
   assert.equal(supply + locked, usdc + usdce)
   return effects

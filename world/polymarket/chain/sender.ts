@@ -136,7 +136,11 @@ export const createSender = (rpc: Rpc): Sender => {
   }
 
   const send: Sender['send'] = async (name, call) => {
-    const receipt = await awaitReceipt(await sign(name, call))
+    const receipt = await awaitReceipt(await sign(name, call)).catch((error: Error) => {
+      // A node that went away may not have the bytes: then their nonce is the next one again.
+      sequenceOf(name).next = 0
+      throw error
+    })
     if (receipt.status === 'success') return receipt
     const reason = await simulate(accountOf(name).address, call)
     throw new Error(`${receipt.hash} was reverted: ${reason ?? 'for a reason that has passed'}.`)
