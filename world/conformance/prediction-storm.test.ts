@@ -27,8 +27,8 @@ const patienceMs = 600_000
 const bystander = `0x${'5'.repeat(40)}`
 
 const settings = {
-  failRate: 0.08,
-  retryRate: 0.1,
+  failRate: 0.12,
+  retryRate: 0.12,
   unbroadcastRate: 0.1,
   settleDelay: { rate: 0.5, minMs: 0, maxMs: 200 },
   confirmDelay: { rate: 0.5, minMs: 0, maxMs: 200 },
