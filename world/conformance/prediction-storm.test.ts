@@ -41,50 +41,62 @@ const setUp = async (world: StormWorld): Promise<void> => {
   await world.control('POST', '/realism', settings)
 }
 
-test('orders, mints, merges and conversions add up to the unit after kills of every process', async () => {
-  const seed = proofSeed('prediction storm')
-  const random = { at: seed }
-  await using world = await startStormWorld(setUp)
-  for (const { slug, fair } of markets)
-    await world.control('POST', '/price', { market: slug, price: fair / 10_000 })
-  const traders = await Promise.all(
-    Array.from({ length: size.traders }, (_, number) => openTrader(world, seed, number)),
-  )
-  const before = await readBalances(world, walletsOf(traders))
-  const log = openSettlementLog(world)
+const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
 
-  const counts: Counts = {}
-  let placed = 0
-  let inFlight = 0
-  let isOver = false
-  const killAll = async (): Promise<void> => {
-    for (let kill = 0; kill < size.kills; kill++) {
-      const at = (size.orders / size.kills) * (kill + nextInteger(random, 90) / 100)
-      await eventually(async () => placed >= at || undefined, `order ${at}`, patienceMs)
-      if ((await world.openTrades()) > 0) inFlight += 1
-      const kind = killKinds[kill % killKinds.length] as (typeof killKinds)[number]
-      // Money that the market sends by itself is on its way at the kill, and asked for until it has come.
-      const credit = world.control('POST', '/credit', { wallet: bystander, amount: '1' })
-      await Promise.all([world.kill(kind), credit])
-    }
-  }
-  const trade = async (trader: StormTrader): Promise<void> => {
-    while (placed < size.orders || !isOver) {
-      const count = await actOnce(trader, counts)
-      if (Math.floor((placed + count) / readEvery) > Math.floor(placed / readEvery)) void log.read()
-      placed += count
-    }
-  }
-  const killing = killAll().finally(() => {
-    isOver = true
-  })
-  await Promise.all([killing, ...traders.map(trade)])
-  const { trades } = await assertConserved(world, { traders, before, log })
+test(
+  'orders, mints, merges and conversions add up to the unit after kills of every process',
+  linux,
+  async () => {
+    const seed = proofSeed('prediction storm')
+    const random = { at: seed }
+    await using world = await startStormWorld(setUp)
+    for (const { slug, fair } of markets)
+      await world.control('POST', '/price', { market: slug, price: fair / 10_000 })
+    const traders = await Promise.all(
+      Array.from({ length: size.traders }, (_, number) => openTrader(world, seed, number)),
+    )
+    const before = await readBalances(world, walletsOf(traders))
+    const log = openSettlementLog(world)
 
-  const seen: Counts = { ...counts, ...countTrades(trades), lost: world.lost, inFlight }
-  console.log(`prediction storm: ${placed} orders, ${JSON.stringify(seen)}`)
-  const needed = ['minted', 'burned', 'swapped', 'v1', 'v1NegRisk', 'v2', 'v2NegRisk', 'failed', 'retried']
-  const longer = ['split', 'merged', 'converted', 'acceptedUnheard', 'canceled', 'killed', 'delayed']
-  for (const name of [...needed, 'lost', 'inFlight', ...(isShort ? [] : longer)])
-    assert.ok((seen[name] ?? 0) > 0, `no ${name}, seed ${seed}`)
-})
+    const counts: Counts = {}
+    let placed = 0
+    let inFlight = 0
+    let isOver = false
+    let hasFailed = false
+    const killAll = async (): Promise<void> => {
+      for (let kill = 0; kill < size.kills; kill++) {
+        const at = (size.orders / size.kills) * (kill + nextInteger(random, 90) / 100)
+        await eventually(async () => placed >= at || undefined, `order ${at}`, patienceMs)
+        if ((await world.openTrades()) > 0) inFlight += 1
+        const kind = killKinds[kill % killKinds.length] as (typeof killKinds)[number]
+        // Money that the market sends by itself is on its way at the kill, and asked for until it has come.
+        const credit = world.control('POST', '/credit', { wallet: bystander, amount: '1' })
+        await Promise.all([world.kill(kind), credit])
+      }
+    }
+    const trade = async (trader: StormTrader): Promise<void> => {
+      while (!hasFailed && (placed < size.orders || !isOver)) {
+        const count = await actOnce(trader, counts)
+        if (Math.floor((placed + count) / readEvery) > Math.floor(placed / readEvery)) void log.read()
+        placed += count
+      }
+    }
+    const killing = killAll().finally(() => {
+      isOver = true
+    })
+    const all = [killing, ...traders.map(trade)]
+    await Promise.all(all).catch(async (error: Error) => {
+      hasFailed = true
+      await Promise.allSettled(all)
+      throw error
+    })
+    const { trades } = await assertConserved(world, { traders, before, log })
+
+    const seen: Counts = { ...counts, ...countTrades(trades), lost: world.lost, inFlight }
+    console.log(`prediction storm: ${placed} orders, ${JSON.stringify(seen)}`)
+    const needed = ['minted', 'burned', 'swapped', 'v1', 'v1NegRisk', 'v2', 'v2NegRisk', 'failed', 'retried']
+    const longer = ['split', 'merged', 'converted', 'acceptedUnheard', 'canceled', 'killed', 'delayed']
+    for (const name of [...needed, 'lost', 'inFlight', ...(isShort ? [] : longer)])
+      assert.ok((seen[name] ?? 0) > 0, `no ${name}, seed ${seed}`)
+  },
+)

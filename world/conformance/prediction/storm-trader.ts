@@ -36,7 +36,7 @@ type Credentials = { apiKey: string; secret: string; passphrase: string }
 
 const unit = 1_000_000n
 const stock = 400n * unit
-const patienceMs = 60_000
+const patienceMs = 300_000
 const farDeadline = 10n ** 11n
 const json = (body: unknown): string => (body === undefined ? '' : JSON.stringify(body))
 

@@ -55,17 +55,18 @@ export const createSender = (rpc: Rpc): Sender => {
     return made
   }
 
-  const countOf = async (name: AccountName, tag: 'pending' | 'latest'): Promise<number> =>
-    Number(await rpc.call('eth_getTransactionCount', [accountOf(name).address, tag]))
-
   const signNow = async (
     name: AccountName,
     call: Call,
     { nonce: wanted, gas }: { nonce?: number; gas?: bigint },
   ): Promise<SignedTransaction> => {
     const sequence = sequenceOf(name)
-    const price = BigInt(String(await rpc.call('eth_gasPrice'))) * 2n
-    const nonce = wanted ?? Math.max(sequence.next, await countOf(name, 'pending'))
+    const [gasPrice, count] = (await rpc.batch([
+      { method: 'eth_gasPrice' },
+      { method: 'eth_getTransactionCount', params: [accountOf(name).address, 'pending'] },
+    ])) as [Hex, Hex]
+    const price = BigInt(gasPrice) * 2n
+    const nonce = wanted ?? Math.max(sequence.next, Number(count))
     const before = sequence.fees.get(nonce) ?? (wanted === undefined ? undefined : price)
     const fee = before === undefined || raised(before) < price ? price : raised(before)
     sequence.next = Math.max(sequence.next, nonce + 1)
