@@ -206,9 +206,9 @@ const assertOrders = (traders: readonly StormTrader[], { orders, trades }: Effec
   const matched = new Map<string, bigint>()
   for (const { legs } of trades)
     for (const { orderId, shares } of legs) matched.set(orderId, (matched.get(orderId) ?? 0n) + units(shares))
-  const told = traders.flatMap(({ orders: own }) => [...own])
-  assert.equal(records.size, told.length)
-  for (const [id, { type, isPostOnly, isCanceled }] of told) {
+  const accepted = traders.flatMap(({ orders: own }) => [...own])
+  assert.equal(records.size, accepted.length)
+  for (const [id, { type, isPostOnly, isCanceled }] of accepted) {
     const order = records.get(id)
     assert.ok(order, `${id} was accepted`)
     assert.equal(units(order.matched), matched.get(id) ?? 0n, `order ${id}`)

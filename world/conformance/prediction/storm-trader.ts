@@ -1,4 +1,4 @@
-/** A trader of a storm: it repeats each request until it is answered, and keeps what it was told. */
+/** A trader of a storm: it repeats each request until it is answered, and remembers what was accepted. */
 import { createHmac } from 'node:crypto'
 import { type Hex, keccak256, numberToHex, stringToHex } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
@@ -13,7 +13,7 @@ import { eventually } from '../../../test/harness/gateway.ts'
 import { signBatch } from './polygon.ts'
 import type { Answer, StormWorld } from './storm-world.ts'
 
-export type Told = { type: string; isPostOnly: boolean; isCanceled: boolean }
+export type AcceptedOrder = { type: string; isPostOnly: boolean; isCanceled: boolean }
 
 export type StormTrader = {
   owner: PrivateKeyAccount
@@ -22,7 +22,7 @@ export type StormTrader = {
   random: RandomState
   apiKey: string
   /** Orders that the venue has accepted. */
-  orders: Map<string, Told>
+  orders: Map<string, AcceptedOrder>
   /** Some that may still be open, the newest last. */
   open: string[]
   /** By token: what its own transactions have changed. */
@@ -126,7 +126,7 @@ const ownExecute = (world: StormWorld, owner: PrivateKeyAccount) => {
     const hash = keccak256(raw)
     const receipt = await eventually(
       async () => {
-        // The node refuses what it has already; the receipt tells.
+        // The node refuses what it has already; the receipt decides.
         await world.rpc.call('eth_sendRawTransaction', [raw]).catch(() => {})
         const found = await world.rpc.call('eth_getTransactionReceipt', [hash]).catch(() => null)
         return (found as Receipt) ?? undefined
@@ -151,7 +151,7 @@ const relayedExecute = (world: StormWorld, owner: PrivateKeyAccount, relayerKey:
     const { relayer } = world.urls().polymarket
     return world.ask(`${relayer}/submit`, { method: 'POST', headers, text: json(body) })
   }
-  /** Whether the transaction has ended, as the relayer tells it. */
+  /** Whether the transaction has ended, as the relayer reports it. */
   const hasFailed = async (id: string): Promise<boolean> => {
     const { relayer } = world.urls().polymarket
     const answer = await world.ask(`${relayer}/v1/account/transactions/${id}`, { method: 'GET' })

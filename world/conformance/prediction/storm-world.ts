@@ -14,10 +14,10 @@ import { readJson } from './prediction.ts'
 import { type Effects, type PredictionWorld, startPredictionWorld } from './prediction-world.ts'
 
 /**
- * `unsent` ends the market between storing the bytes of a settlement and sending them; `both` ends the market and the
+ * `notSent` ends the market between storing the bytes of a settlement and sending them; `both` ends the market and the
  * node one by one, `world` every process at one moment.
  */
-export const killKinds = ['unsent', 'world', 'market', 'node', 'both'] as const
+export const killKinds = ['notSent', 'world', 'market', 'node', 'both'] as const
 export type KillKind = (typeof killKinds)[number]
 
 export type Answer = { status: number; body: unknown }
@@ -73,8 +73,6 @@ const lastStored = (folder: string): string | undefined => {
   return at < 0 ? undefined : /"hash":"(0x[0-9a-f]{64})"/.exec(text.slice(at))?.[1]
 }
 
-const stopsMax = 2_000
-
 export const startStormWorld = async (setUp: (world: StormWorld) => Promise<void>): Promise<StormWorld> => {
   const dataDir = await mkdtemp(join(tmpdir(), 'prediction-storm-'))
   let market: PredictionWorld = await startPredictionWorld(dataDir)
@@ -107,22 +105,29 @@ export const startStormWorld = async (setUp: (world: StormWorld) => Promise<void
   }
 
   /** Stops the market at moments that nobody chose, until the bytes that it stored last have not left it. */
-  const killUnsent = async () => {
+  const killNotSent = async () => {
     const pid = Number(readFileSync(join(dataDir, 'polymarket.pid'), 'utf8'))
-    for (let stops = 0; stops < stopsMax; stops++) {
+    let known: string | undefined
+    let idleStops = 0
+    const end = performance.now() + patienceMs
+    for (let stops = 0; performance.now() < end; stops++) {
       process.kill(pid, 'SIGSTOP')
       const hash = lastStored(join(dataDir, 'polymarket'))
       // The second look comes after everything that was on its way at the first one.
-      const isUnsent = hash !== undefined && !(await isOnChain(hash)) && !(await isOnChain(hash))
-      process.kill(pid, isUnsent ? 'SIGKILL' : 'SIGCONT')
-      if (isUnsent) return
-      await delay(stops % 7)
+      const isNotSent =
+        hash !== undefined && hash !== known && !(await isOnChain(hash)) && !(await isOnChain(hash))
+      process.kill(pid, isNotSent ? 'SIGKILL' : 'SIGCONT')
+      if (isNotSent) return
+      // On a busy machine the market needs time to store anything between two stops.
+      idleStops = hash === known ? Math.min(idleStops + 1, 50) : 0
+      known = hash
+      await delay((stops % 7) + idleStops)
     }
-    throw new Error(`None of ${stopsMax} moments was between storing and sending.`)
+    throw new Error('No moment was between storing and sending.')
   }
 
   const killers: Record<KillKind, () => Promise<void>> = {
-    unsent: killUnsent,
+    notSent: killNotSent,
     market: async () => {
       await steer('polymarket', 'kill')
       await steer('polymarket', 'start')
