@@ -1,7 +1,7 @@
 /** Money and accounts of the prediction market on the world's Polygon: ramps, delegated accounts, conversions, nonces. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { concat, encodeFunctionData, stringToHex } from 'viem'
+import { concat, encodeFunctionData, type Hex, parseTransaction, stringToHex } from 'viem'
 import { artifact } from '#world/evm/artifact.ts'
 import { executor } from '#world/evm/chains.ts'
 import { rpcOver } from '#world/evm/rpc.ts'
@@ -156,6 +156,19 @@ test('an account sends again after the node was away when it had signed', async 
   isAway = false
   const { status } = await sender.send('resolver', call)
   assert.equal(status, 'success')
+})
+
+test('transactions that replace others do not raise the price of those that follow', async () => {
+  const { sender } = polygon
+  const call = approveCall(contracts.pusd, contracts.offramp, 7n)
+  let raw: Hex = '0x'
+  for (let turn = 0; turn < 30; turn++) {
+    const { nonce } = await sender.sign('autoRedeemer', call)
+    const replacement = await sender.sign('autoRedeemer', call, { nonce })
+    await sender.submit(replacement)
+    raw = replacement.raw
+  }
+  assert.ok((parseTransaction(raw).maxFeePerGas ?? 0n) < 100_000_000_000n)
 })
 
 test('a transaction that is signed anew under its nonce replaces the first one', async () => {

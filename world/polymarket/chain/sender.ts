@@ -13,6 +13,8 @@ import type {
 import { reasonOf } from './revert-reason.ts'
 
 const defaultGas = 1_500_000n
+/** The node suggests what its last transactions paid: these are the own ones, each replacement of which pays more. */
+const tip = 1_000_000_000n
 /** A node takes another transaction of the same nonce when it pays a tenth more at least. */
 const raised = (fee: bigint): bigint => (fee * 3n) / 2n
 const receiptPolls = 600
@@ -61,11 +63,11 @@ export const createSender = (rpc: Rpc): Sender => {
     { nonce: wanted, gas }: { nonce?: number; gas?: bigint },
   ): Promise<SignedTransaction> => {
     const sequence = sequenceOf(name)
-    const [gasPrice, count] = (await rpc.batch([
-      { method: 'eth_gasPrice' },
+    const [block, count] = (await rpc.batch([
+      { method: 'eth_getBlockByNumber', params: ['latest', false] },
       { method: 'eth_getTransactionCount', params: [accountOf(name).address, 'pending'] },
-    ])) as [Hex, Hex]
-    const price = BigInt(gasPrice) * 2n
+    ])) as [{ baseFeePerGas: Hex }, Hex]
+    const price = (BigInt(block.baseFeePerGas) + tip) * 2n
     const nonce = wanted ?? Math.max(sequence.next, Number(count))
     const before = sequence.fees.get(nonce) ?? (wanted === undefined ? undefined : price)
     const fee = before === undefined || raised(before) < price ? price : raised(before)
