@@ -160,6 +160,7 @@ export const laterFiles: readonly Later[] = [
       'world/conformance/prediction-relayer.test.ts',
       'world/conformance/prediction-rules.test.ts',
       'world/conformance/prediction-chain.test.ts',
+      'world/conformance/prediction-storm.test.ts',
       'test/conformance/mcp-authorization.test.ts',
       'world/conformance/venue-account-modes.test.ts',
       'world/conformance/venue-bridge.test.ts',

@@ -58,7 +58,8 @@ const failOrRetry = async ({ engine, sender }: Deps, trade: Trade): Promise<void
   const reason = await sender.simulate(addressOf('operator'), settleCall(settlementOf(trade)))
   const error = reason ?? 'transaction reverted'
   // An earlier attempt has settled it after all.
-  if (/AlreadySettled/.test(error)) engine.submit({ kind: 'trade', id: trade.id, status: 'MINED' })
+  if (/AlreadySettled/.test(error))
+    engine.submit({ kind: 'trade', id: trade.id, status: 'MINED', attempt: null })
   else if (trade.plan.fails || trade.attempts >= attemptsMax)
     engine.submit({ kind: 'trade', id: trade.id, status: 'FAILED', error, attempt: null })
   else engine.submit({ kind: 'trade', id: trade.id, status: 'RETRYING', error, attempt: null })

@@ -9,16 +9,36 @@ import { startWorld, type World, type WorldPart } from '#world/world.ts'
 import { accountOf } from '../venue/venue.ts'
 import { type Control, readJson, walletOf } from './prediction.ts'
 
-type Trade = {
+type Leg = {
+  orderId: string
+  wallet: string
+  outcome: 0 | 1
+  side: 'BUY' | 'SELL'
+  shares: string
+  cash: string
+  fee: string
+}
+export type Trade = {
   id: string
+  key: string
   status: string
   hash: `0x${string}`
   attempts: number
   error: string | null
-  legs: { orderId: string; wallet: string; outcome: 0 | 1; side: 'BUY' | 'SELL'; shares: string }[]
+  legs: Leg[]
   conditionId: string
 }
-export type Effects = { openTrades: number; trades: Trade[] }
+export type PlacedOrder = {
+  id: string
+  wallet: string
+  side: 'BUY' | 'SELL'
+  size: string
+  matched: string
+  status: string
+  type: string
+  trades: string[]
+}
+export type Effects = { openTrades: number; trades: Trade[]; orders: PlacedOrder[] }
 export type Balances = { pusd: string; usdc: string; usdce: string; shares: Record<string, string> }
 
 /** The prediction market with its Polygon node, and no more of the world than is asked for. */
@@ -47,7 +67,8 @@ export const startPredictionWorld = async (
       method,
       body,
     )
-    assert.equal(reply.error, undefined, `${method} ${path}`)
+    // The market has errors, the control port in front of it details.
+    assert.equal(reply.error ?? reply.detail, undefined, `${method} ${path}`)
     return reply as never
   }
   const rpcUrl = world.urls.evm['137']
