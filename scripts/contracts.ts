@@ -25,9 +25,9 @@ type Output = {
   contracts: Record<string, Record<string, Compiled>>
 }
 
-const worldFolders = ['../world/evm', '../world/polymarket'].map((folder) =>
-  join(import.meta.dirname, folder),
-)
+const worldFolder = join(import.meta.dirname, '../world/evm')
+/** Its contracts are placed at the addresses of upstream, so nothing but the interface and the runtime is needed. */
+const placedFolder = join(import.meta.dirname, '../world/polymarket')
 const gatewayFolder = join(import.meta.dirname, '../src/upstreams/evm')
 
 /** What several contracts of a folder import stands in `shared` and has no artifact of its own. */

@@ -145,7 +145,7 @@ const isPublicKey = (key: string) => {
 const halfBytes = 16
 const differentMin = 8
 
-/** Detects small numbers and repeated or counted bytes: half of a random key has some 15.5 distinct bytes and steps. */
+/** Detects keys that are small numbers, repeat bytes or count up: 16 random bytes have about 15.5 distinct values and steps. */
 function isWeak(bytes: Uint8Array): boolean {
   const steps = bytes.map((byte, at) => byte - bytes[at - 1]!).subarray(1)
   const parts = [bytes, steps].flatMap((all) => [all.subarray(0, halfBytes), all.subarray(-halfBytes)])

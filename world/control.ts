@@ -12,6 +12,12 @@ import type { SolanaNode } from './solana-node.ts'
 import type { StateFile } from './state-file.ts'
 import type { VenueNode } from './venue-node.ts'
 
+/** Services that start with their first request. */
+export const providerNames = ['solver', 'lifi', 'polymarket'] as const
+export type ProviderName = (typeof providerNames)[number]
+export type Providers = Readonly<Record<ProviderName, ServiceNode>>
+const isProvider = (id: string | undefined): id is ProviderName => providerNames.some((name) => name === id)
+
 export type ControlDeps = {
   stateFile: StateFile
   clock: WorldClock
@@ -19,9 +25,7 @@ export type ControlDeps = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
-  solver: ServiceNode
-  lifi: ServiceNode
-  prediction: ServiceNode
+  providers: Providers
   book: PriceBook
   manifest: () => Promise<unknown>
 }
@@ -33,16 +37,7 @@ const reorgDepthMax = 60
 const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({
-  clock,
-  stateFile,
-  nodes,
-  solana,
-  venue,
-  solver,
-  lifi,
-  prediction,
-}: ControlDeps): Route[] => {
+const timeRoutes = ({ clock, stateFile, nodes, solana, venue, providers }: ControlDeps): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -59,9 +54,7 @@ const timeRoutes = ({
           ...nodes.map((node) => node.syncTime()),
           solana.syncTime(),
           venue.syncTime(),
-          solver.syncTime(),
-          lifi.syncTime(),
-          prediction.syncTime(),
+          ...Object.values(providers).map((provider) => provider.syncTime()),
         ])
         return now()
       },
@@ -128,15 +121,13 @@ const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
 const isRunning = (node: EvmNode | SolanaNode | VenueNode | ServiceNode): boolean =>
   ('endpoint' in node ? node.endpoint() : node.port()) !== undefined
 
-const chainRoutes = ({ nodes, solana, venue, solver, lifi, prediction }: ControlDeps): Route[] => {
+const chainRoutes = ({ nodes, solana, venue, providers }: ControlDeps): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
     if (id === solanaId || id === 'solana') return solana
     if (id === 'hyperliquid') return venue
-    if (id === 'solver') return solver
-    if (id === 'lifi') return lifi
-    if (id === 'polymarket') return prediction
+    if (isProvider(id)) return providers[id]
     throw new HttpError(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
@@ -303,8 +294,8 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
     ...priceRoutes(deps),
     ...vaultRoutes(deps),
     ...forwardedRoutes('/venues/hyperliquid', deps.venue.control),
-    ...forwardedRoutes('/venues/polymarket', deps.prediction.control),
-    ...forwardedRoutes('/solver', deps.solver.control),
-    ...forwardedRoutes('/lifi', deps.lifi.control),
+    ...forwardedRoutes('/venues/polymarket', deps.providers.polymarket.control),
+    ...forwardedRoutes('/solver', deps.providers.solver.control),
+    ...forwardedRoutes('/lifi', deps.providers.lifi.control),
   ]
 }

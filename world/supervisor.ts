@@ -3,15 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
-import { controlRoutes, presetTargets } from './control.ts'
-import {
-  type ChainId,
-  contractsOf,
-  predictionChain,
-  sponsors,
-  venueChain,
-  worldChains,
-} from './evm/chains.ts'
+import { controlRoutes, type Providers, presetTargets, providerNames } from './control.ts'
+import { contractsOf, sponsors, venueChain, worldChains } from './evm/chains.ts'
 import { forkRejectionReason } from './evm/fork-guard.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { evmRealism } from './evm/realism.ts'
@@ -29,7 +22,6 @@ import { priceResponder } from './prices/price-responder.ts'
 import { startPrices } from './prices/server.ts'
 import { type Endpoint, startProxy } from './proxy.ts'
 import { createRouter } from './router.ts'
-import type { ServiceNode } from './service-process.ts'
 import { solanaRealism } from './solana/realism.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
@@ -37,6 +29,7 @@ import { solverNode } from './solver-node.ts'
 import { openStateFile, type StateFile } from './state-file.ts'
 import { localPaymentServer } from './stripe/stripe.ts'
 import { type TokenJudges, tokenJudges } from './token-judges.ts'
+import { urlsOf } from './urls.ts'
 import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
 
@@ -58,9 +51,7 @@ const providerWakeMs = 1_500
 
 const services = [
   'hyperliquid',
-  'polymarket',
-  'solver',
-  'lifi',
+  ...providerNames,
   'honeypot',
   'rugcheck',
   'prices',
@@ -102,9 +93,7 @@ type ProxyTargets = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
-  solver: ServiceNode
-  lifi: ServiceNode
-  prediction: ServiceNode
+  providers: Providers
   judges: TokenJudges
   model: ReturnType<typeof localModelServer>
   images: ReturnType<typeof localImageServer>
@@ -114,7 +103,7 @@ type ProxyTargets = {
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi, prediction, judges, model, images, payments }: ProxyTargets,
+  { injectors, nodes, solana, venue, providers, judges, model, images, payments }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -151,24 +140,16 @@ const openProxies = async (
       injector: injectorFor('hyperliquid'),
       target: loopbackEndpoint(venue.port),
     }).then((proxy) => ['hyperliquid', proxy] as const),
-    startProxy({
-      preferredPort: preferredPort('polymarket'),
-      injector: injectorFor('polymarket'),
-      target: loopbackEndpoint(prediction.port),
-      beforeRequest: prediction.wake,
-    }).then((proxy) => ['polymarket', proxy] as const),
-    startProxy({
-      preferredPort: preferredPort('solver'),
-      injector: injectorFor('solver'),
-      target: loopbackEndpoint(solver.port),
-      beforeRequest: solver.wake,
-    }).then((proxy) => ['solver', proxy] as const),
-    startProxy({
-      preferredPort: preferredPort('lifi'),
-      injector: injectorFor('lifi'),
-      target: loopbackEndpoint(lifi.port),
-      beforeRequest: lifi.wake,
-    }).then((proxy) => ['lifi', proxy] as const),
+    ...providerNames.map(async (name) => {
+      const { port, wake } = providers[name]
+      const proxy = await startProxy({
+        preferredPort: preferredPort(name),
+        injector: injectorFor(name),
+        target: loopbackEndpoint(port),
+        beforeRequest: wake,
+      })
+      return [name, proxy] as const
+    }),
     judges
       .startHoneypot({ preferredPort: preferredPort('honeypot'), injector: injectorFor('honeypot') })
       .then((server) => ['honeypot', server] as const),
@@ -193,52 +174,16 @@ const openProxies = async (
   return new Map<string, ListeningServer>(await Promise.all([...evm, ...rest]))
 }
 
-const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls => {
-  const url = (port: number | undefined) => `http://127.0.0.1:${port}`
-  const evm = Object.fromEntries(worldChains.map(({ id }) => [id, url(ports[`evm:${id}`])]))
-  const control = url(controlPort)
-  return {
-    evm: evm as Record<ChainId, string>,
-    solana: url(ports.solana),
-    hyperliquid: url(ports.hyperliquid),
-    polymarket: predictionUrls(ports.polymarket),
-    solver: url(ports.solver),
-    lifi: url(ports.lifi),
-    honeypot: url(ports.honeypot),
-    rugcheck: url(ports.rugcheck),
-    prices: url(ports.prices),
-    model: `${url(ports.model)}/v1`,
-    images: url(ports.images),
-    stripe: url(ports.stripe),
-    faucet: `${control}/faucet`,
-    control,
-  }
-}
-
-/** One port for all services of the venue: each has a path of its own before those of upstream. */
-const predictionUrls = (port: number | undefined): WorldUrls['polymarket'] => {
-  const base = `http://127.0.0.1:${port}`
-  return {
-    clob: `${base}/clob`,
-    gamma: `${base}/gamma`,
-    data: `${base}/data`,
-    relayer: `${base}/relayer`,
-    bridge: `${base}/bridge`,
-    geoblock: `${base}/geoblock`,
-    socket: `ws://127.0.0.1:${port}/ws`,
-  }
-}
-
-const closeProviders = async (providers: readonly ServiceNode[]) => {
-  for (const provider of providers) {
+const closeProviders = async (providers: Providers) => {
+  for (const provider of Object.values(providers)) {
     await provider.stop('SIGTERM')
     await provider.close()
   }
 }
 
 /** Open requests of an earlier run continue; otherwise the first request starts a provider. */
-const wakeProviders = (providers: readonly ServiceNode[], { isEager }: { isEager: boolean }) => {
-  for (const provider of providers)
+const wakeProviders = (providers: Providers, { isEager }: { isEager: boolean }) => {
+  for (const provider of Object.values(providers))
     if (isEager || provider.hasState())
       setTimeout(() => provider.wake()?.catch(() => {}), providerWakeMs).unref()
 }
@@ -271,17 +216,12 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
 
   let urls: WorldUrls | undefined
   const shared = { dir: dataDir, clock, nodes, solana, urls: () => urls, realism, log }
-  const openProvider = (name: 'solver' | 'lifi') =>
-    solverNode({ ...shared, name, isStopped: !isWanted(name) })
-  const [solver, lifi] = [openProvider('solver'), openProvider('lifi')]
-  const prediction = predictionNode({
-    dir: dataDir,
-    clock,
-    polygon: nodes.find(({ chain }) => chain.id === predictionChain),
-    realism,
-    isStopped: !isWanted('polymarket'),
-    log,
-  })
+  const openSolver = (name: 'solver' | 'lifi') => solverNode({ ...shared, name, isStopped: !isWanted(name) })
+  const providers: Providers = {
+    solver: openSolver('solver'),
+    lifi: openSolver('lifi'),
+    polymarket: predictionNode({ ...shared, isStopped: !isWanted('polymarket') }),
+  }
   const manifest = async () => ({
     world_id: stateFile.value.world_id,
     urls,
@@ -295,9 +235,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       ...nodes.map((node) => [node.chain.id, node.endpoint() !== undefined]),
       [solanaId, solana.port() !== undefined],
       ['hyperliquid', venue.port() !== undefined],
-      ['solver', solver.port() !== undefined],
-      ['lifi', lifi.port() !== undefined],
-      ['polymarket', prediction.port() !== undefined],
+      ...Object.entries(providers).map(([name, { port }]) => [name, port() !== undefined] as const),
     ]),
   })
   const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
@@ -312,9 +250,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       nodes,
       solana,
       venue,
-      solver,
-      lifi,
-      prediction,
+      providers,
       book,
       manifest,
     }),
@@ -327,7 +263,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const opened: ListeningServer[] = []
   const close = async () => {
     await Promise.all(opened.map((each) => each.close()))
-    await closeProviders([solver, lifi, prediction])
+    await closeProviders(providers)
     await venue.stop('SIGTERM')
     await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
     await stateFile.save()
@@ -343,7 +279,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi, prediction, judges, model, images, payments }
+    const parts = { injectors, nodes, solana, venue, providers, judges, model, images, payments }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
@@ -363,7 +299,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
-    wakeProviders([solver, lifi, prediction], { isEager })
+    wakeProviders(providers, { isEager })
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

@@ -15,7 +15,10 @@ import { endingOf, type Resolution, readResolution, soughtEffect, withSought } f
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 
-/** Selects tasks that only an operator or a silent upstream ends: what they signed can no longer execute. */
+/**
+ * Selects tasks in review, and tasks that have been looked up for an hour and past their deadline, with nothing signed
+ * that can still execute.
+ */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
   and greatest(t.created_at + interval '1 hour', t.deadline) < clock_timestamp()
   and not exists (select from effect e where e.task_id = t.id and e.status in ('prepared', 'sent', 'unknown')

@@ -119,7 +119,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     },
     overrides,
   )
-  const runtime = taskEngine.createRuntime(features.operations, features.kinds, features.holdings.shownUnits)
+  const runtime = taskEngine.createRuntime(features.operations, features.kinds)
   const innerCalls = createInnerCalls(runtime.invoke)
   const reconciler = venue && openReconciler({ core, venue, custody }, overrides)
   const belowSections = [chains, custody, mails, venue ?? {}, venueRecords(core), reconciler ?? {}]

@@ -10,7 +10,7 @@ import type { Parts } from './section-parts.ts'
 
 type ImageParts = Pick<Parts, 'core' | 'urls' | 'net' | 'custody' | 'imageFiles'> & { credits: Credits }
 
-/** Files of users, the keys of backends and, where a service makes them, images. */
+/** Opens the files of users, the keys of backends and, where a service makes them, images. */
 export function openImages({ core, urls, net, custody, credits, imageFiles }: ImageParts) {
   const { config, db, clock, random, baseUrl, taskEngine } = core
   const { keyEncryptionKeys } = custody

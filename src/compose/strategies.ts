@@ -15,7 +15,7 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import type { openMarkets } from './markets.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
-import { perpLimitsOf } from './settings.ts'
+import { perpLimitsOf, venueChainId } from './settings.ts'
 
 type StrategyParts = Pick<Parts, 'core' | 'scheduleClock' | 'venue' | 'custody' | 'innerCalls'> & {
   markets: ReturnType<typeof openMarkets>
@@ -52,6 +52,7 @@ export function openStrategies({
       // The status of a stop between runs decides no order that was sent, so it takes nothing of what exits need.
       venue: { ...client.withUrgency('work'), order: client.withUrgency('admission').order },
       evmAddressOf: parts.custody.evmAddressOf,
+      isTradingPaused: async (userId) => (await parts.custody.policy.summary(userId, venueChainId)).paused,
       streamedSinceMs: venue.streams.subscribedSinceMs,
       calls: parts.innerCalls,
       operations: parts.operations,

@@ -18,7 +18,7 @@ type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings'
 
 /** Opens the reader of users' balances; it includes their vault shares if this gateway serves earn. */
 export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
-  const { db, clock } = core
+  const { db, clock, taskEngine } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
   const holdings: Holdings = createHoldings({
     chains: chains.readers,
@@ -27,6 +27,7 @@ export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
     walletsOf: (userId) => readWallets(db, userId),
     recentTokens: (userId) => recentTokens(db, userId),
     ...holdingFacts(db),
+    shownBalances: taskEngine.shownBalances,
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)

@@ -6,8 +6,8 @@ import type { Log } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
 import type { WitnessFile } from '#store/database-witness-file.ts'
 import { createInvoker } from './accept/invoker.ts'
-import type { ShownUnits } from './accept/lagging-balances.ts'
 import type { OperationOf } from './accept/operation-call.ts'
+import { createShownBalances } from './accept/shown-balances.ts'
 import { isStreamTask, taskOperationOf } from './accept/stream-task.ts'
 import { createApprovals } from './approvals/approvals.ts'
 import { type ApproversDeps, createApprovers } from './approvals/approvers.ts'
@@ -93,6 +93,7 @@ export function createEngine(deps: EngineDeps) {
   const acts = new Map<string, ApplyAct>()
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
+  const shownBalances = createShownBalances()
   const { holds, time, stepCommitter, intake } = createHeldCommits(deps, { instanceId, counters })
   const wakeTasks = createWakeTasks({ transactions, notifier, clock })
   const committer = wakingParents(stepCommitter, wakeTasks, log)
@@ -144,6 +145,7 @@ export function createEngine(deps: EngineDeps) {
     mailboxes: createMailboxes({ transactions, notifier, clock }),
     events,
     approvals,
+    shownBalances,
     enqueue: intake.enqueue,
     enqueueAll: intake.enqueueAll,
     enqueueOnce: intake.enqueueOnce,
@@ -163,11 +165,11 @@ export function createEngine(deps: EngineDeps) {
     /** Notifies all instances that the slot of a schedule was made or moved; a lost hint costs one poll. */
     announceSlots: () => notifier.notify([slotsTopic]),
     /** Registers all task kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
-    createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
+    createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
       registerKinds(kinds, [...tasks.map(toTaskKind), ...registerActs(acts, operations), ...internal], log)
-      const invoke = createInvoker(shownUnits, {
+      const invoke = createInvoker({
         transactions,
         intake,
         runner: taskRunner,
@@ -180,6 +182,7 @@ export function createEngine(deps: EngineDeps) {
         holds,
         requestApproval: approvals.request,
         acknowledgeAct: time.acknowledgeAct,
+        shownBalances,
       })
       const start = () => {
         time.replication.start()

@@ -109,50 +109,32 @@ const joined = (one: ObjectSchema, other: ObjectSchema): ObjectSchema => ({
   required: (one.required ?? []).filter((name) => other.required?.includes(name)),
 })
 
-/** How many levels of nested records an output schema shows. The answer has the deeper records too. */
-const recordsMax = 2
-
 function briefFields(fields: Record<string, object>, known: Record<string, object>): Record<string, object> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => {
-      const own = brief(field, recordsMax - 1)
+      const own = brief(field)
       const isKnown = JSON.stringify(own) === JSON.stringify(known[name])
-      return [name, isKnown ? brief({ ...field, description: undefined }, 0) : own]
+      return [name, isKnown ? brief({ ...field, description: undefined }) : own]
     }),
   )
 }
 
 /**
- * Keeps what a reader of an answer needs: types, names and meanings. Bounds and patterns are for the writer of a
- * value. Every answer that fits the whole schema fits the brief one.
+ * Keeps what a reader of an answer needs: types, names and meanings. Bounds and patterns are for the writer of a value.
+ * The fields of records within an answer are left out, since they would more than double a list of tools. Every answer
+ * that fits the whole schema fits the brief one.
  */
-function brief(schema: object, records: number): Record<string, unknown> {
-  const {
-    type,
-    enum: values,
-    const: value,
-    description,
-    items,
-    properties,
-    required,
-    anyOf,
-  } = schema as Schema
-  const arms = Array.isArray(anyOf) ? anyOf.filter(isRecord).map((arm) => brief(arm, records)) : []
+function brief(schema: object): Record<string, unknown> {
+  const { type, enum: values, const: value, description, items, anyOf } = schema as Schema
+  const arms = Array.isArray(anyOf) ? anyOf.filter(isRecord).map(brief) : []
   const distinct = [...new Map(arms.map((arm) => [JSON.stringify(arm), arm])).values()]
   const [only, ...others] = distinct
-  const isShown = isRecord(properties) && records > 0
   return {
     ...(type !== undefined && { type }),
     ...(values !== undefined && { enum: values }),
     ...(value !== undefined && { const: value }),
     ...(description !== undefined && { description }),
-    ...(isRecord(items) && { items: brief(items, records) }),
-    ...(isShown && {
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, field]) => [name, brief(field as object, records - 1)]),
-      ),
-    }),
-    ...(isShown && required !== undefined && { required }),
+    ...(isRecord(items) && { items: brief(items) }),
     ...(only && (others.length > 0 ? { anyOf: distinct } : only)),
   }
 }

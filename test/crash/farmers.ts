@@ -14,24 +14,27 @@ export type Farmer = {
   manual: boolean | undefined
   manualSize: string
 }
-type Terms = Pick<Farmer, 'customer' | 'zone' | 'asset' | 'leverage' | 'isCross'> & {
+type Terms = Pick<Farmer, 'zone' | 'asset' | 'leverage' | 'isCross'> & {
   authority: object
   isMarket: boolean
-  maxLossUsd: string
+  guards: object
   firstSlotMs: number
+  /** Left out: every quarter of an hour. */
+  slotSeconds?: number
 }
 const manualSizes: Readonly<Record<string, string>> = { BTC: '0.0007', ETH: '0.021', SOL: '0.4' }
 
-/** A strategy whose slots are the closes of quarters of an hour. */
-export async function addFarmer(
+/** A strategy whose slots are closes of quarters of an hour. */
+export async function addFarmer<Owner extends { agentId: string }>(
   admin: pg.Pool,
-  { customer, authority, zone, asset, leverage, isCross, isMarket, maxLossUsd, firstSlotMs }: Terms,
-): Promise<Farmer> {
+  { customer, ...terms }: Terms & { customer: Owner },
+): Promise<Omit<Farmer, 'customer'> & { customer: Owner }> {
+  const { authority, zone, asset, leverage, isCross, isMarket, guards, firstSlotMs } = terms
   const strategyId = newId()
   const first = new Date(firstSlotMs)
   const calendar = {
     type: 'interval',
-    every_seconds: 900,
+    every_seconds: terms.slotSeconds ?? 900,
     timezone: zone,
     starts_at: first.toISOString(),
   }
@@ -57,7 +60,7 @@ export async function addFarmer(
       first,
       JSON.stringify(calendar),
       JSON.stringify(config),
-      JSON.stringify({ max_loss_usd: maxLossUsd }),
+      JSON.stringify(guards),
       JSON.stringify({ operations: [], notes: [] }),
       JSON.stringify(authority),
     ],

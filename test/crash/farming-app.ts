@@ -101,7 +101,7 @@ async function addFarmers({ app, venue, pool, startMs }: World, count: number): 
       leverage: 2 + (n % 4),
       isCross: n % 3 !== 0,
       isMarket: n % 5 !== 0,
-      maxLossUsd: n % 10 === 3 ? '0.5' : '500',
+      guards: { max_loss_usd: n % 10 === 3 ? '0.5' : '500' },
       firstSlotMs: startMs + quarterMs,
     })
   }

@@ -23,6 +23,7 @@ import {
   proPrice,
   subscriber,
   teamPrice,
+  yearPrice,
 } from './subscription-calls.ts'
 
 /** A price of the provider's account that the settings of the gateway do not name. */
@@ -114,6 +115,8 @@ test('a change that bills the rest of a period brings that part of the credits',
   // The page of a change charges the stored card, so a program does not get its address.
   const byProgram = await checkout(person, proPrice)
   assert.deepEqual([byProgram.status, byProgram.body.code], [403, 'step_up_required'])
+  const renewed = await person.call('POST /v1/subscriptions/cancel', { body: { undo: true } })
+  assert.deepEqual([renewed.status, renewed.body.code], [403, 'step_up_required'])
   await shop.provider.advance(20 * day)
   const [payment] = (await planOf(person)).payments
   const paid = await shop.stripe.invoices.retrieve(payment!.invoice_id)
@@ -142,6 +145,24 @@ test('a change that bills the rest of a period brings that part of the credits',
   assert.ok(billed > 1_000 && billed < 1_600, String(billed))
   // The plan has as many credits as it costs cents.
   assert.deepEqual([plan.payments[0]!.credits, await planCredits(person)], [billed - plusCredits, billed])
+})
+
+test('a plan ends also while the provider holds a smaller price for its next period', async () => {
+  const person = await subscriber(shop.gateway.url, { person: await signedInPerson(shop.gateway) })
+  const [smaller, larger] = [await opened(person, proPrice), await opened(person, yearPrice)]
+  assert.equal((await sendForm(larger.checkout_url, {})).status, 303)
+  await planBecomes(person, ({ payments }) => payments.length === 2, 'the larger plan')
+  assert.equal((await sendForm(smaller.checkout_url, {})).status, 303)
+  const [subscription] = (await shop.stripe.subscriptions.list({ limit: 1 })).data
+  assert.match(String(subscription!.schedule), /^sub_sched_/)
+  await assert.rejects(
+    shop.stripe.subscriptions.update(subscription!.id, { cancel_at_period_end: true }),
+    /managed by the subscription schedule/,
+  )
+  const { body } = await person.call<PlanView>('POST /v1/subscriptions/cancel')
+  assert.deepEqual([body.plan, body.cancel_at_period_end], ['pro', true])
+  await shop.provider.advance(367 * day)
+  await planBecomes(person, ({ status }) => status === 'canceled', 'the plan has ended')
 })
 
 test('a change of plan is seen without any event', async () => {
@@ -206,7 +227,7 @@ test('a renewal that is never paid ends the plan and its credits', async () => {
 })
 
 test('a plan is cancelled for the end of its period, renews again if that is undone, and ends otherwise', async () => {
-  const person = await subscriber(shop.gateway.url)
+  const person = await subscriber(shop.gateway.url, { person: await signedInPerson(shop.gateway) })
   const cancel = (body?: object) => person.call<PlanView>('POST /v1/subscriptions/cancel', { body })
   assert.deepEqual((await cancel()).body.cancel_at_period_end, true)
   assert.deepEqual((await cancel()).body.cancel_at_period_end, true)

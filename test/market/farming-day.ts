@@ -1,8 +1,13 @@
 /** A seeded day of a market with many signals of day trades, and the 1,000 candles before it. */
-import { type CandleColumns, windowAt, windowCandles } from '#market/strategies/candle-columns.ts'
+import {
+  type CandleColumns,
+  type CandleWindow,
+  windowAt,
+  windowCandles,
+} from '#market/strategies/candle-columns.ts'
 import { decide } from '#market/strategies/decide.ts'
 import { simulateStrategy } from '#market/strategies/simulation.ts'
-import type { DecisionConfig, MarketRules } from '#market/strategies/strategy.ts'
+import type { DecisionConfig, MarketRules, OrderIntent } from '#market/strategies/strategy.ts'
 import {
   bitcoin,
   columnWalk,
@@ -46,20 +51,51 @@ export function farmingDay(
   asset: FarmedAsset,
   { seed, startMs }: { seed: number; startMs: number },
 ): FarmingDay {
+  const whole = walkOf(asset, seed, searchedDays)
+  return dayFrom(asset, partAt(whole, bestStart(whole, asset)), startMs)
+}
+
+/** Days of one walk that begin at the given times, each with as many entries at every so many quarters as there are. */
+export function farmingDaysEvery(
+  asset: FarmedAsset,
+  { seed, startsMs, everyQuarters }: { seed: number; startsMs: readonly number[]; everyQuarters: number },
+): FarmingDay[] {
+  const searched = startsMs.length * 2 + 4
+  const whole = walkOf(asset, seed, searched)
+  const decided = Array.from({ length: (searched * quartersOfDay) / everyQuarters }, (_, n) => {
+    const at = n * everyQuarters
+    const window = windowAt(whole, windowCandles - 1 + at)!
+    return { at, isEntry: entryAt(window, asset) !== undefined }
+  })
+  const entries = decided.filter(({ isEntry }) => isEntry).map(({ at }) => at)
+  const within = (start: number) =>
+    entries.filter((at) => at > start && at < start + quartersOfDay - everyQuarters).length
+  const starts = decided
+    .map(({ at }) => at)
+    .filter((at) => at <= (searched - 1) * quartersOfDay)
+    .sort((a, b) => within(b) - within(a) || a - b)
+  return startsMs.map((startMs, n) => dayFrom(asset, partAt(whole, windowCandles + starts[n]!), startMs))
+}
+
+function walkOf(asset: FarmedAsset, seed: number, days: number): CandleColumns {
   const { price, decimals } = farmedMarkets[asset]
-  const count = windowCandles + quartersOfDay * searchedDays
+  const count = windowCandles + quartersOfDay * days
   const walk = columnWalk({ seed, count, spanMs: quarterMs, volatility: 0.003, price: walkPrice })
   const scaled = (values: Float64Array) =>
     values.map((value) => Number(((value * price) / walkPrice).toFixed(decimals)))
-  const whole = {
+  return {
     ...walk,
     open: scaled(walk.open),
     high: scaled(walk.high),
     low: scaled(walk.low),
     close: scaled(walk.close),
   }
-  const first = bestStart(whole, asset)
-  const part = partOf(whole, first - windowCandles, first + quartersOfDay)
+}
+
+const partAt = (whole: CandleColumns, first: number): CandleColumns =>
+  partOf(whole, first - windowCandles, first + quartersOfDay)
+
+function dayFrom(asset: FarmedAsset, part: CandleColumns, startMs: number): FarmingDay {
   const columns = {
     ...part,
     startMs: part.startMs.map((_, at) => startMs + (at - windowCandles) * quarterMs),
@@ -98,11 +134,15 @@ function bestStart(columns: CandleColumns, asset: FarmedAsset): number {
 function signalsOf(columns: CandleColumns, asset: FarmedAsset): FarmingDay['signals'] {
   const signals = new Map<number, { isLong: boolean; stop: number }>()
   for (let quarter = 1; quarter <= quartersOfDay; quarter++) {
-    const window = windowAt(columns, windowCandles - 1 + quarter)!
-    const state = { ...flatState, now_ms: window.endMs, day_ends_ms: window.endMs + dayMs }
-    const [order] = decide({ [asset]: window }, state, configFor(asset)).orders
+    const order = entryAt(windowAt(columns, windowCandles - 1 + quarter)!, asset)
     if (order?.stop_loss)
       signals.set(quarter, { isLong: order.side === 'buy', stop: Number(order.stop_loss.price) })
   }
   return signals
+}
+
+/** The entry after a close, if nothing is open and the local day is long. */
+function entryAt(window: CandleWindow, asset: FarmedAsset): OrderIntent | undefined {
+  const state = { ...flatState, now_ms: window.endMs, day_ends_ms: window.endMs + dayMs }
+  return decide({ [asset]: window }, state, configFor(asset)).orders[0]
 }

@@ -346,7 +346,7 @@ export const interfaceMutations = [
     [['Set WORLD_PORT to another one', 'Set PORT to another one', 'the wrong variable is named for a port']],
   ),
   ...mutationsOf(
-    'world/hyperliquid/control.ts',
+    'world/venue-core/control-server.ts',
     ['world/conformance/venue-faults.test.ts'],
     [
       [

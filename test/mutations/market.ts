@@ -148,8 +148,8 @@ export const marketMutations = [
   ...mutationsOf('src/upstreams/hyperliquid/market-history.ts', history, [
     ['rates.length < ratesPerPage || !last', 'true', 'only the first page of funding is read'],
     [
-      "await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })",
-      "await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', {})",
+      "'view', { owner, itemsMax: count + 1 })",
+      "'view', { itemsMax: count + 1 })",
       'the reports of one user take the budget of all',
     ],
   ]),

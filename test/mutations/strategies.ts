@@ -179,12 +179,14 @@ export const strategyMutations = [
     'src/features/strategies/exit-due.ts',
     ['src/features/strategies/exit-due.test.ts'],
     [
-      ['return endState.unfinishedExit ?? undefined', 'return undefined', 'an exit that failed is forgotten'],
+      ['? failedExit.reason\n', '? undefined\n', 'an exit that failed is forgotten'],
       [
-        "if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return 'day_ends'\n",
+        "if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return again('day_ends')\n",
         '',
         'a day trade that nobody looks at before midnight stays open',
       ],
+      ['failed.reason !== reason ||', '', 'an exit waits for the pause of another cause'],
+      ['failed.count - 1', 'failed.count', 'what a guard closes is not tried again at once'],
     ],
   ),
   ...mutationsOf(

@@ -84,10 +84,17 @@ export const subscriptionMutations = [
       'a token that may only read gets the address of a page from its task',
     ],
   ]),
+  ...mutationsOf('src/features/subscriptions/cancel.ts', periods, [
+    [
+      "if (undo && principal !== 'app') throw byPerson('let a plan renew again')",
+      '',
+      'a program lets a plan renew that its person has ended, and the stored card pays',
+    ],
+  ]),
   ...mutationsOf('src/features/subscriptions/checkout-admission.ts', periods, [
     ['if (known && known.price_id !== plan.priceId) throw otherPrice()', '', 'one intent buys two plans'],
     [
-      "if (principal !== 'app') throw changeByPerson()",
+      "if (principal !== 'app') throw byPerson('ask for the page of a change')",
       '',
       'a program gets the page of a change, and charges the stored card of the person',
     ],

@@ -4,7 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { addressOfContract, contractFiles } from '#world/polymarket/chain/artifacts.ts'
 import { dataFolder, launch } from '../harness/gateway.ts'
+import { worldOf } from '../journeys/world.ts'
 import { unpackFolder } from './folder-file.ts'
 import { checkFolder, type Expected } from './scenario.ts'
 
@@ -18,6 +20,15 @@ const optionsAt = (atMs: number): string => {
   return [process.env.NODE_OPTIONS, `--import=${clock}`].filter(Boolean).join(' ')
 }
 
+/** Folders from before the prediction market lack its contracts. */
+const assertContracts = async (control: string): Promise<void> => {
+  const { rpc, manifest } = await worldOf(control)
+  for (const file of contractFiles) {
+    const code = await rpc('eth_getCode', [addressOfContract(file), 'latest'], manifest.urls.evm['137'])
+    assert.notEqual(code, '0x', file)
+  }
+}
+
 test('there is a folder to start', () => assert.ok(names.length > 0))
 
 for (const name of names)
@@ -28,5 +39,6 @@ for (const name of names)
       env: { DATA_DIR: folder.path, NODE_OPTIONS: optionsAt(expected.savedAtMs) },
     })
     const control = gateway.lines.find((line) => line.startsWith('world '))!.split(/\s+/)[1]!
+    await assertContracts(control)
     await checkFolder(gateway, control, expected)
   })

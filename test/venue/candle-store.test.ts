@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Series } from '#engines/candles/candle-rows.ts'
 import { type CandleStore, createCandleStore } from '#engines/candles/candle-store.ts'
+import { createFundingStore } from '#engines/candles/funding-store.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -28,12 +29,13 @@ describe('stored candles', () => {
   let client: Hyperliquid
   let store: CandleStore
   let home: Awaited<ReturnType<typeof ownDatabase>>
+  let nowMs = Date.now()
   const parts = new AsyncDisposableStack()
   const net = parts.use(createHttpClient({ failpoints: noFailpoints }))
   const storeOf = (weightPerMinute: number) =>
     createCandleStore({
       db: home.database.pool,
-      clock: systemClock,
+      clock: { now: () => new Date(nowMs) },
       log: silentLog,
       venue: client,
       weightPerMinute,
@@ -127,6 +129,23 @@ describe('stored candles', () => {
     assert.deepEqual(gaps, [{ fromMs: holeMs, toMs: holeMs + spanMs, candles: 1 }])
   })
 
+  test('a candle that an answer lacked is asked for again by who reads its time, and not each time', async () => {
+    const time = await passClose(60_000)
+    const holeMs = time.toMs - 3 * spanMs
+    const series = { market: 'BTC', span } as const
+    rewriteCandles((rows) => rows.filter(({ t }) => t < time.toMs && t !== holeMs))
+    await filledUntil(time, series)
+    const has = async () => (await store.columns(series, time)).startMs.includes(holeMs)
+    await filledUntil(time, series)
+    const asked = lag.asked('candleSnapshot')
+    await filledUntil(time, series)
+    assert.deepEqual([await has(), lag.asked('candleSnapshot') - asked], [false, 0])
+    lag.set({})
+    nowMs += 15 * 60_000
+    await filledUntil(time, series)
+    assert.equal(await has(), true)
+  })
+
   test('all that is followed is filled by itself, within a share of the weight', async () => {
     const series = assets.flatMap((asset) => followed.map((each) => ({ market: asset, span: each })))
     for (const each of series) await store.fill(each, (await venueMs()) - candleSpanMs[each.span], owner)
@@ -150,5 +169,25 @@ describe('stored candles', () => {
       pages >= series.length * 2 && tookMs >= (weight / perMinute) * 60_000 * 0.9,
       `${pages} pages, ${tookMs} ms`,
     )
+  })
+
+  test('the rate of an hour that the venue publishes late is read with the next one', async () => {
+    const nowMs = await venueMs()
+    const hourMs = 3_600_000
+    const toMs = Math.floor(nowMs / hourMs) * hourMs + 1
+    const late = { isLate: true }
+    const rates = createFundingStore({
+      db: home.database.pool,
+      venue: {
+        fundingPage: async (...asked) =>
+          (await client.fundingPage(...asked)).filter(({ atMs }) => !late.isLate || atMs < toMs - 1),
+      },
+    })
+    const time = { fromMs: toMs - 10 * hourMs, toMs }
+    await rates.fill(market, time, owner)
+    assert.equal((await rates.read(market, time)).length, 9)
+    late.isLate = false
+    await rates.fill(market, time, owner)
+    assert.equal((await rates.read(market, time)).length, 10)
   })
 })

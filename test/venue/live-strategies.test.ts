@@ -1,6 +1,7 @@
 /** Strategies that trade at the local venue: own fills, budgets, exits of own parts, and stops that never are missing. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { venueChainId } from '#compose/settings.ts'
 import type { StoredRun } from '#market/strategies/stored-run.ts'
 import { query } from '#store/query.ts'
 import type { StrategyAccountRow, StrategyExecutionRow } from '#store/tables/strategies.ts'
@@ -262,6 +263,20 @@ describe('live strategies', () => {
       ].sort(),
       'paper and live trip by the same guard',
     )
+  })
+
+  test('an entry that rests is cancelled while the venue account of its user is frozen', async () => {
+    const user = await app.trader()
+    const enter_if = [{ left: 'price', is: 'below', right: '2500' }]
+    const waiting = await live(user, { type: 'condition', config: { ...condition, asset: 'ETH', enter_if } })
+    assert.equal((await runStrategy(app.main, waiting)).outcome, 'executed')
+    const restsToEnter = async () =>
+      (await app.call('perp_orders', {}, user)).orders.some(({ asset }) => asset === 'ETH')
+    assert.ok(await restsToEnter())
+    const account = { userId: user.id, chainId: venueChainId }
+    await app.main.transactions.run((tx) => app.main.custody.policy.freeze(tx, account, 'records differ'))
+    await eventually(async () => ((await restsToEnter()) ? undefined : true), 'the end of the entry', 20_000)
+    await app.main.transactions.run((tx) => app.main.custody.policy.unfreeze(tx, account))
   })
 
   test('a guard that trips on paper closes nothing live', async () => {

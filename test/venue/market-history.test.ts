@@ -40,7 +40,7 @@ describe('the history of a market', () => {
     const { timeMs } = await client.book('HYPE')
     const sinceMs = timeMs - 300 * 4 * hourMs
     const [rows, wire] = await Promise.all([
-      client.candles('HYPE', '4h', sinceMs),
+      client.candles('HYPE', '4h', { sinceMs, count: 5_000 }),
       ask<{ t: number; c: string }[]>({
         type: 'candleSnapshot',
         req: { coin: 'HYPE', interval: '4h', startTime: sinceMs },
@@ -73,7 +73,7 @@ describe('the history of a market', () => {
   })
 
   test('a market that the venue does not have has no history', async () => {
-    assert.deepEqual(await client.candles('NOSUCH', '1d', 0), [])
+    assert.deepEqual(await client.candles('NOSUCH', '1d', { sinceMs: 0, count: 100 }), [])
   })
 
   test('reads of one user leave the budget of requests to others', async () => {
@@ -81,8 +81,9 @@ describe('the history of a market', () => {
     const nowMs = () => performance.now()
     const budget = createRateBudget({ perMinute, nowMs, after: () => () => {} })
     const limited = createHyperliquid({ url: venue.url, net, clock: systemClock, egress: [{ budget }] })
-    const readBy = (owner: string, market: string) => limited.candles(market, '1d', 0, owner)
-    for (const market of ['BTC', 'ETH', 'SOL', 'HYPE']) await readBy('one', market)
+    const readBy = (owner: string, market: string) =>
+      limited.candles(market, '1d', { sinceMs: 0, count: 100 }, owner)
+    for (const market of ['BTC', 'ETH']) await readBy('one', market)
     await assert.rejects(readBy('one', 'DOGE'), (fault: Fault) => fault.extras.budget_of === 'account')
     assert.ok((await readBy('another', 'DOGE')).length > 100)
     // What is known costs nobody anything.
@@ -128,8 +129,8 @@ describe('the history of a market', () => {
   })
 
   test('long lists cost what the venue counts for them', () => {
-    assert.equal(itemsWeight('candleSnapshot', Array(600).fill(0)), 10)
-    assert.equal(itemsWeight('fundingHistory', Array(500).fill(0)), 25)
-    assert.equal(itemsWeight('l2Book', Array(500).fill(0)), 0)
+    assert.equal(itemsWeight('candleSnapshot', 600), 10)
+    assert.equal(itemsWeight('fundingHistory', 500), 25)
+    assert.equal(itemsWeight('l2Book', 500), 0)
   })
 })

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import ccxt from 'ccxt'
-import { marketBySlug, type PredictionUrls, urlsAt } from './prediction/prediction.ts'
+import {
+  marketBySlug,
+  openWitness,
+  type PredictionUrls,
+  urlsAt,
+  type Witness,
+} from './prediction/prediction.ts'
 import { accountOf, eventually, keyOf, type RunningVenue, startVenue } from './venue/venue.ts'
 
 /**
@@ -13,10 +19,12 @@ import { accountOf, eventually, keyOf, type RunningVenue, startVenue } from './v
 
 let venue: RunningVenue
 let urls: PredictionUrls
+let witness: Witness
 
 before(async () => {
   venue = await startVenue([], 7, 'polymarket')
   urls = urlsAt(venue.url)
+  witness = await openWitness(urls)
   for (const [market, price] of [
     ['fed-cuts-rates-in-december', 0.62],
     ['new-phone-before-march', 0.73],
@@ -31,6 +39,7 @@ const zeroBuilder = `0x${'0'.repeat(64)}`
 const clientAt = async (number: number, options: Record<string, unknown> = {}) => {
   const wallet = accountOf(number).address
   await venue.control('POST', '/credit', { wallet, amount: '10000' })
+  await witness.follow(number)
   return new ccxt.prediction.polymarket({
     privateKey: keyOf(number),
     walletAddress: wallet,
@@ -162,4 +171,9 @@ test('sockets of both kinds', async () => {
   })
   await client.cancelAllOrders()
   await client.close()
+})
+
+test('not one frame of these runs would be dropped by the official client, and none lacks a published key', () => {
+  const { order = 0, trade = 0, price_change: changes = 0 } = witness.end()
+  assert.ok(order > 10 && trade > 5 && changes > 5, JSON.stringify({ order, trade, changes }))
 })

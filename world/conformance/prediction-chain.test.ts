@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { type Hex, parseUnits } from 'viem'
+import { rpcAt } from '#world/evm/rpc.ts'
+import { settleCall } from '#world/polymarket/chain/calls.ts'
+import { createSender } from '#world/polymarket/chain/sender.ts'
+import { toChainOrder } from '#world/polymarket/market-maker.ts'
 import { marketBySlug, openFrames, readJson, walletOf } from './prediction/prediction.ts'
 import { type PredictionWorld, startPredictionWorld } from './prediction/prediction-world.ts'
 import { eventually } from './venue/venue.ts'
@@ -102,12 +107,12 @@ test('a settlement is sent again under another hash, and a failed one is on the 
   const trade = await settled(address)
   assert.equal(trade.id, tradeIDs?.[0])
   await frames.next('the end', ({ id, status }) => id === trade.id && status === 'CONFIRMED')
-  const told = frames.all.filter(({ id }) => id === trade.id)
+  const reported = frames.all.filter(({ id }) => id === trade.id)
   assert.deepEqual(
-    [...new Set(told.map(({ status }) => status))],
+    [...new Set(reported.map(({ status }) => status))],
     ['MATCHED_NOT_BROADCASTED', 'MATCHED', 'RETRYING', 'MINED', 'CONFIRMED'],
   )
-  const replaced = told.find(({ status }) => status === 'MATCHED')?.transaction_hash as `0x${string}`
+  const replaced = reported.find(({ status }) => status === 'MATCHED')?.transaction_hash as `0x${string}`
   assert.notEqual(replaced, trade.hash)
   await assert.rejects(market.receipt(replaced))
   await market.control('POST', '/realism', { preset: 'quiet', failRate: 1 })
@@ -117,6 +122,40 @@ test('a settlement is sent again under another hash, and a failed one is on the 
   assert.equal((await market.balances(address, [yes])).shares[yes], '10')
   assert.deepEqual(frames.dropped, [])
   frames.close()
+})
+
+test('a trade that an earlier transaction has settled after all is confirmed', async () => {
+  const [first, second] = [await clientAt(707), await clientAt(708)]
+  const { yes, no } = await pinned('fed-cuts-rates-in-december', 0.62)
+  await market.control('POST', '/realism', { settleDelay: { rate: 1, minMs: 60_000, maxMs: 60_000 } })
+  const sides = [
+    { by: second, tokenID: yes, price: 0.62 },
+    { by: first, tokenID: no, price: 0.38 },
+  ]
+  const orders = await Promise.all(
+    sides.map(({ by, ...terms }) => by.client.createOrder({ ...terms, size: 10, side: Side.BUY })),
+  )
+  await first.client.postOrder(orders[1]!, OrderType.GTC)
+  await second.client.postOrder(orders[0]!, OrderType.GTC)
+  const { key, conditionId, legs, ...trade } = await settled(second.address, 'MATCHED')
+  const fills = legs.map(({ shares, cash, fee }, at) => ({
+    order: { ...toChainOrder(orders[at] as never), signature: orders[at]!.signature as Hex },
+    shares: parseUnits(shares, 6),
+    cash: parseUnits(cash, 6),
+    fee: parseUnits(fee, 6),
+  }))
+  const rpc = rpcAt(Number(new URL(market.world.urls.evm['137']).port))
+  const call = settleCall({
+    exchange: 'standardExchange',
+    key: key as Hex,
+    conditionId: conditionId as Hex,
+    fills,
+  })
+  await createSender(rpc).send('operator', call)
+  rpc.close()
+  await market.control('POST', '/advance', { ms: 60_000 })
+  assert.equal((await settled(second.address)).id, trade.id)
+  assert.equal((await market.balances(second.address, [yes])).shares[yes], '10')
 })
 
 test('a result is known before the chain has it; a void pays half; the operator redeems for others', async () => {
@@ -132,10 +171,10 @@ test('a result is known before the chain has it; a void pays half; the operator 
   }
   await market.control('POST', '/resolve', { market: early.slug, outcome: 'yes', onChain: false })
   const { gamma, data } = market.world.urls.polymarket
-  const [told] = await readJson<{ closed: boolean; umaResolutionStatus: string }[]>(
+  const [reported] = await readJson<{ closed: boolean; umaResolutionStatus: string }[]>(
     `${gamma}/markets?slug=${early.slug}&closed=true`,
   )
-  assert.equal(told?.closed, true)
+  assert.equal(reported?.closed, true)
   await assert.rejects(
     client.createAndPostOrder({ tokenID: early.yes, price: 0.05, size: 20, side: Side.BUY }),
     /orderbook .* does not exist/,
@@ -143,7 +182,11 @@ test('a result is known before the chain has it; a void pays half; the operator 
   await market.control('POST', '/report', { market: early.slug })
   await market.control('POST', '/resolve', { market: half.slug, outcome: 'void' })
   const before = Number((await market.balances(address)).pusd)
-  await market.control('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 0 } })
+  await market.control('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 60_000 } })
+  await market.control('POST', '/auto-redeem', {})
+  const held = (await market.balances(address, [early.yes, half.yes])).shares
+  assert.deepEqual(Object.values(held), ['20', '20'])
+  await market.control('POST', '/advance', { ms: 60_000 })
   await eventually('the redemptions', async () => {
     await market.control('POST', '/auto-redeem', {})
     const { shares } = await market.balances(address, [early.yes, half.yes])

@@ -1,78 +1,37 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import {
-  createSecureClient,
-  forkEnvironmentConfig,
-  OrderSide,
-  OrderType,
-  PriceHistoryInterval,
-  type SecureClient,
-} from '@polymarket/client'
-import { builderApiKey } from '@polymarket/client/node'
-import { signerFrom } from '@polymarket/client/viem'
-import { startWorld, type World } from '#world/world.ts'
+import { OrderSide, OrderType, PriceHistoryInterval, type SecureClient } from '@polymarket/client'
 import * as keySets from './prediction/key-sets.ts'
+import { depositClient as depositClientOf } from './prediction/official-client.ts'
 import {
   assertKeys,
-  type Control,
   marketBySlug,
   openFrames,
+  openWitness,
   readJson,
-  walletOf,
+  type Witness,
 } from './prediction/prediction.ts'
+import { type PredictionWorld, startPredictionWorld } from './prediction/prediction-world.ts'
 import { eventually } from './venue/venue.ts'
 
 /** The official client, unmodified, on the venue with its chain: deposit wallets, approvals, settlement, redemption. */
 
-let world: World
-let dataDir: string
-let control: Control
-let builder: { key: string; secret: string; passphrase: string }
+let market: PredictionWorld
+let witness: Witness
 
 before(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'prediction-'))
-  world = await startWorld({ dataDir, port: 0, only: ['137', 'polymarket'] })
-  control = async <T>(method: string, path: string, body?: unknown) =>
-    readJson<T>(`${world.urls.control}/venues/polymarket${path}`, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-  builder = await control('POST', '/builder-key', {})
+  market = await startPredictionWorld()
+  witness = await openWitness(market.world.urls.polymarket)
 })
-after(async () => {
-  await world?.[Symbol.asyncDispose]()
-  await rm(dataDir, { recursive: true, force: true })
-})
+after(() => market?.stop())
 
-const closed = 'http://127.0.0.1:1'
-
-const environment = () => {
-  const { polymarket: urls, evm } = world.urls
-  return forkEnvironmentConfig({
-    name: 'local',
-    rpc: evm['137'],
-    clob: { rest: urls.clob, market: { ws: `${urls.socket}/market` }, user: { ws: `${urls.socket}/user` } },
-    relayer: { rest: urls.relayer },
-    gamma: { rest: urls.gamma },
-    data: { rest: urls.data },
-    combos: { rest: closed, ws: closed.replace('http', 'ws'), collateralReturn: { rest: closed } },
-    perps: { rest: closed, ws: closed.replace('http', 'ws') },
-    rtds: { ws: closed.replace('http', 'ws') },
-    sports: { ws: closed.replace('http', 'ws') },
-    relayerPollFrequencyMs: 50,
-  })
+const depositClient = async (number: number) => {
+  await witness.follow(number)
+  return depositClientOf(market, number)
 }
 
-type Balances = { pusd: string; shares: Record<string, string> }
-
-const balancesOf = (wallet: string, tokens: readonly string[] = []) =>
-  control<Balances>('GET', `/balances?wallet=${wallet}&tokens=${tokens.join()}`)
-
 const codeAt = async (address: string): Promise<string> => {
-  const { result } = await readJson<{ result: string }>(world.urls.evm['137'], {
+  const { result } = await readJson<{ result: string }>(market.world.urls.evm['137'], {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [address, 'latest'] }),
@@ -80,21 +39,9 @@ const codeAt = async (address: string): Promise<string> => {
   return result
 }
 
-/** A deposit wallet, deployed, approved and funded. */
-const depositClient = async (number: number, usd = '1000'): Promise<SecureClient> => {
-  const client = await createSecureClient({
-    environment: environment(),
-    signer: signerFrom(walletOf(number, world.urls.evm['137'])),
-    apiKey: builderApiKey(builder),
-  })
-  await client.setupTradingApprovals()
-  await control('POST', '/credit', { wallet: client.account.wallet, amount: usd })
-  return client
-}
-
 const pinned = async (slug: string, price: number) => {
-  await control('POST', '/price', { market: slug, price })
-  return marketBySlug(world.urls.polymarket, slug)
+  await market.control('POST', '/price', { market: slug, price })
+  return marketBySlug(market.world.urls.polymarket, slug)
 }
 
 const filled = async (client: SecureClient, order: Awaited<ReturnType<SecureClient['placeMarketOrder']>>) => {
@@ -106,8 +53,8 @@ const filled = async (client: SecureClient, order: Awaited<ReturnType<SecureClie
 test('a client without a wallet gets a deposit wallet with code and approvals', async () => {
   const client = await depositClient(501)
   assert.notEqual(await codeAt(client.account.wallet), '0x')
-  assert.equal((await balancesOf(client.account.wallet)).pusd, '1000')
-  const backing = await control<{ isWhole: boolean }>('GET', '/backing')
+  assert.equal((await market.balances(client.account.wallet)).pusd, '1000')
+  const backing = await market.control<{ isWhole: boolean }>('GET', '/backing')
   assert.equal(backing.isWhole, true)
 })
 
@@ -148,7 +95,7 @@ test('market and limit orders settle on the chain, on both kinds of risk', async
     })
     await filled(client, order)
   }
-  const held = await balancesOf(wallet, [plain.yes, group.yes])
+  const held = await market.balances(wallet, [plain.yes, group.yes])
   assert.equal(held.shares[plain.yes], '100')
   assert.ok(Number(held.shares[group.yes]) > 134)
   const resting = await client.placeLimitOrder({
@@ -170,26 +117,26 @@ test('market and limit orders settle on the chain, on both kinds of risk', async
     side: OrderSide.SELL,
   })
   await filled(client, sold)
-  assert.equal((await balancesOf(wallet, [plain.yes])).shares[plain.yes], '60')
+  assert.equal((await market.balances(wallet, [plain.yes])).shares[plain.yes], '60')
   const trades = await client.listAccountTrades().firstPage()
   assert.equal(trades.items.length, 3)
-  assert.equal((await control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+  assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
 })
 
 test('pairs are split and merged, and winnings are redeemed', async () => {
   const client = await depositClient(504)
   const { wallet } = client.account
-  const market = await pinned('cal-autumn-wins-the-mayoral-race', 0.19)
+  const group = await pinned('cal-autumn-wins-the-mayoral-race', 0.19)
   const plain = await pinned('bitcoin-reaches-250k-this-year', 0.045)
-  for (const { conditionId, yes, no } of [plain, market]) {
+  for (const { conditionId, yes, no } of [plain, group]) {
     await (await client.splitPosition({ conditionId, amount: 20_000_000n })).wait()
-    assert.deepEqual((await balancesOf(wallet, [yes, no])).shares, { [yes]: '20', [no]: '20' })
+    assert.deepEqual((await market.balances(wallet, [yes, no])).shares, { [yes]: '20', [no]: '20' })
     await (await client.mergePositions({ conditionId, amount: 5_000_000n })).wait()
-    assert.deepEqual((await balancesOf(wallet, [yes, no])).shares, { [yes]: '15', [no]: '15' })
+    assert.deepEqual((await market.balances(wallet, [yes, no])).shares, { [yes]: '15', [no]: '15' })
   }
-  await control('POST', '/resolve', { market: plain.slug, outcome: 'no' })
+  await market.control('POST', '/resolve', { market: plain.slug, outcome: 'no' })
   await (await client.redeemPositions({ conditionId: plain.conditionId })).wait()
-  assert.deepEqual((await balancesOf(wallet, [plain.yes, plain.no])).shares, {
+  assert.deepEqual((await market.balances(wallet, [plain.yes, plain.no])).shares, {
     [plain.yes]: '0',
     [plain.no]: '0',
   })
@@ -207,7 +154,7 @@ test('the Data API lists positions in both versions with every published key', a
   const { yes } = await pinned('ben-summer-wins-the-mayoral-race', 0.35)
   const order = await client.placeMarketOrder({ tokenId: yes, amount: 36, side: OrderSide.BUY })
   await filled(client, order)
-  const { data } = world.urls.polymarket
+  const { data } = market.world.urls.polymarket
   const [old] = await readJson<object[]>(`${data}/positions?user=${wallet}`)
   assertKeys(old ?? {}, keySets.positionV1, 'position')
   const page = await readJson<{ data: object[]; pagination: object }>(`${data}/v2/positions?user=${wallet}`)
@@ -221,7 +168,7 @@ test('the Data API lists positions in both versions with every published key', a
   assert.equal(listed.items[0]?.tokenId, yes)
 })
 
-test('an order signed first and posted later is told on the user socket', async () => {
+test('an order signed first and posted later is reported on the user socket', async () => {
   const client = await depositClient(506)
   const signed = await client.createLimitOrder({
     tokenId: (await pinned('fed-cuts-rates-in-december', 0.62)).yes,
@@ -230,7 +177,7 @@ test('an order signed first and posted later is told on the user socket', async 
     side: OrderSide.BUY,
   })
   assert.equal(signed.orderType, OrderType.GTC)
-  const frames = await openFrames(world.urls.polymarket.socket, 'user', {
+  const frames = await openFrames(market.world.urls.polymarket.socket, 'user', {
     type: 'user',
     auth: {
       apiKey: client.credentials.key,
@@ -243,4 +190,9 @@ test('an order signed first and posted later is told on the user socket', async 
   await frames.next('the order', ({ id }) => id === sent.orderId)
   assert.deepEqual(frames.dropped, [])
   frames.close()
+})
+
+test('not one frame of these runs would be dropped by the official client, and none lacks a published key', () => {
+  const { market_resolved: resolved = 0, order = 0, trade = 0 } = witness.end()
+  assert.ok(resolved > 0 && order > 5 && trade > 5, JSON.stringify({ resolved, order, trade }))
 })

@@ -14,9 +14,11 @@ import {
   type Frames,
   marketBySlug,
   openFrames,
+  openWitness,
   type PredictionUrls,
   readJson,
   urlsAt,
+  type Witness,
   walletOf,
 } from './prediction/prediction.ts'
 import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
@@ -25,10 +27,12 @@ import { accountOf, eventually, type RunningVenue, startVenue } from './venue/ve
 
 let venue: RunningVenue
 let urls: PredictionUrls
+let witness: Witness
 
 before(async () => {
   venue = await startVenue([], 7, 'polymarket')
   urls = urlsAt(venue.url)
+  witness = await openWitness(urls)
 })
 after(() => venue?.close())
 
@@ -36,6 +40,7 @@ const clientAt = async (number: number, usd = '10000') => {
   const signer = walletOf(number)
   const options = { host: urls.clob, chain: Chain.POLYGON, signer, throwOnError: true }
   const creds = await new ClobClient(options).createOrDeriveApiKey()
+  await witness.follow(number)
   await venue.control('POST', '/credit', { wallet: accountOf(number).address, amount: usd })
   return { client: new ClobClient({ ...options, creds }), creds, wallet: accountOf(number).address }
 }
@@ -315,6 +320,12 @@ test('both sockets send what the official schemas accept, with every published k
   await venue.control('POST', '/tick-size', { market: market.slug, tick: 0.01 })
   for (const { dropped } of opened) assert.deepEqual(dropped, [])
   for (const { close } of opened) close()
+})
+
+test('not one frame of these runs would be dropped by the official client, and none lacks a published key', () => {
+  const kinds = witness.end()
+  const expected = ['best_bid_ask', 'book', 'last_trade_price', 'new_market', 'order', 'price_change']
+  assert.deepEqual(Object.keys(kinds).sort(), [...expected, 'tick_size_change', 'trade'])
 })
 
 test('orders, keys and the book survive a killed process', async () => {

@@ -1,9 +1,10 @@
 /** Money and accounts of the prediction market on the world's Polygon: ramps, delegated accounts, conversions, nonces. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { concat, encodeFunctionData, stringToHex } from 'viem'
+import { concat, encodeFunctionData, type Hex, parseTransaction, stringToHex } from 'viem'
 import { artifact } from '#world/evm/artifact.ts'
 import { executor } from '#world/evm/chains.ts'
+import { rpcOver } from '#world/evm/rpc.ts'
 import { negRiskAdapterAbi } from '#world/polymarket/chain/abis.ts'
 import { addressOf } from '#world/polymarket/chain/accounts.ts'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
@@ -22,6 +23,7 @@ import {
 } from '#world/polymarket/chain/calls.ts'
 import { negRiskEvent, standardMarket, walletOf } from '#world/polymarket/chain/ids.ts'
 import { exchangeOf } from '#world/polymarket/chain/orders.ts'
+import { createSender } from '#world/polymarket/chain/sender.ts'
 import {
   fillOf,
   keyOf,
@@ -139,6 +141,34 @@ test('ramps take both dollars, one for the other, and pause each', async () => {
   )
   assert.equal(await sender.simulate(own.address, unwrapCall(contracts.usdce, own.address, unit)), undefined)
   await sender.send('admin', pauseRampCall('offramp', contracts.usdc, 'open'))
+})
+
+test('an account sends again after the node was away when it had signed', async () => {
+  const { rpc } = polygon
+  let isAway = true
+  const post = async (body: string) => {
+    if (isAway && body.includes('eth_sendRawTransaction')) throw new Error('The node is away.')
+    return rpc.post(body)
+  }
+  const sender = createSender(rpcOver(post, () => {}))
+  const call = approveCall(contracts.pusd, contracts.offramp, 7n)
+  await assert.rejects(sender.send('resolver', call), /away/)
+  isAway = false
+  const { status } = await sender.send('resolver', call)
+  assert.equal(status, 'success')
+})
+
+test('transactions that replace others do not raise the price of those that follow', async () => {
+  const { sender } = polygon
+  const call = approveCall(contracts.pusd, contracts.offramp, 7n)
+  let raw: Hex = '0x'
+  for (let turn = 0; turn < 30; turn++) {
+    const { nonce } = await sender.sign('autoRedeemer', call)
+    const replacement = await sender.sign('autoRedeemer', call, { nonce })
+    await sender.submit(replacement)
+    raw = replacement.raw
+  }
+  assert.ok((parseTransaction(raw).maxFeePerGas ?? 0n) < 100_000_000_000n)
 })
 
 test('a transaction that is signed anew under its nonce replaces the first one', async () => {

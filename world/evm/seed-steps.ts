@@ -86,9 +86,10 @@ export const sendCalls = async (rpc: Rpc, groups: readonly (readonly InnerCall[]
 const send = async (rpc: Rpc, transaction: Record<string, unknown>): Promise<Hex> =>
   (await rpc.call('eth_sendTransaction', [transaction])) as Hex
 
-/** Under a fixed block time the receipt takes up to a block. */
+/** Under a fixed block time the receipt takes up to a block, and on a machine under load far longer. */
+const receiptMsMax = 60_000
 const confirm = async (rpc: Rpc, hash: Hex): Promise<void> => {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + receiptMsMax
   while (Date.now() < deadline) {
     const receipt = (await rpc.call('eth_getTransactionReceipt', [hash])) as { status: Hex } | null
     if (receipt?.status === '0x1') return

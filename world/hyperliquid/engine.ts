@@ -19,5 +19,16 @@ export const changedUsers = ({ state, events }: Venue, command: Command): Set<st
   return users
 }
 
-export const openEngine = (dataDir: string, seed: number, onFatal: (error: unknown) => never): Engine =>
-  openVenueEngine({ dataDir, machine: venueMachine(dataDir, seed), tick: { kind: 'tick' }, onFatal })
+export const openEngine = (
+  dataDir: string,
+  seed: number,
+  onFatal: (error: unknown) => never,
+  clockMs?: () => number,
+): Engine =>
+  openVenueEngine({
+    dataDir,
+    machine: venueMachine(dataDir, seed),
+    tick: { kind: 'tick' },
+    onFatal,
+    ...(clockMs && { clockMs }),
+  })

@@ -1,5 +1,3 @@
-import { mkdirSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { useCompileCache } from '#world/compile-cache.ts'
 import type { Realism } from './realism.ts'
 
@@ -13,57 +11,24 @@ const { createVenueApi } = await import('./api.ts')
 const { createPayoutSender } = await import('./payouts.ts')
 const { createRealismControl, longestLagMs, quiet, readRealism } = await import('./realism.ts')
 const { createRealisticInfo } = await import('./realistic-info.ts')
-const { listen } = await import('#world/venue-core/http.ts')
+const { exitOnFatal, intervalMaxMs, readVenueOptions, runVenue } = await import(
+  '#world/venue-core/venue-process.ts'
+)
 const { serve } = await import('./server.ts')
 const { openStream } = await import('./stream.ts')
 const { createRateBudget } = await import('./rate-budget.ts')
 
-const { values } = parseArgs({
-  options: {
-    'data-dir': { type: 'string' },
-    'compile-cache': { type: 'string' },
-    port: { type: 'string', default: '0' },
-    'control-port': { type: 'string', default: '0' },
-    seed: { type: 'string', default: '1' },
-    'arbitrum-rpc': { type: 'string' },
-    'tick-ms': { type: 'string', default: '1000' },
-    'bridge-ms': { type: 'string', default: '500' },
-    'weight-per-minute': { type: 'string', default: '0' },
-    realism: { type: 'string', default: 'quiet' },
-    'realism-seed': { type: 'string', default: '1' },
-    'watch-stdin': { type: 'boolean', default: false },
-  },
+const options = readVenueOptions({
+  'arbitrum-rpc': undefined,
+  'bridge-ms': '500',
+  'weight-per-minute': '0',
 })
-
-type Numeric =
-  | 'port'
-  | 'control-port'
-  | 'seed'
-  | 'tick-ms'
-  | 'bridge-ms'
-  | 'weight-per-minute'
-  | 'realism-seed'
-
-const integer = (name: Numeric, min: number, max: number): number => {
-  const value = Number(values[name])
-  if (Number.isInteger(value) && value >= min && value <= max) return value
-  throw new Error(`--${name} must be ${min} to ${max}`)
-}
-
-const dataDir = values['data-dir']
-if (dataDir === undefined) throw new Error('--data-dir is required')
-mkdirSync(dataDir, { recursive: true })
-
-const onFatal = (error: unknown): never => {
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
-  process.exit(70)
-}
-const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647), onFatal)
+const engine = openEngine(options.dataDir, options.seed, exitOnFatal)
 const faults = createInjectedFailures()
-const rateBudget = createRateBudget(integer('weight-per-minute', 0, 1_000_000_000))
+const rateBudget = createRateBudget(options.integer('weight-per-minute', 0, 1_000_000_000))
 const initial = {
-  ...readRealism({ preset: values.realism }, quiet),
-  seed: integer('realism-seed', 0, 2_147_483_647),
+  ...readRealism({ preset: options.realism.preset }, quiet),
+  seed: options.realism.seed,
 }
 const history = createAccountHistory(
   engine.venue,
@@ -88,37 +53,19 @@ const api = createVenueApi(
 const server = serve({ engine, api, faults, rateBudget })
 const stream = openStream({ server, engine, api, faults, realismControl, history })
 
-const rpcUrl = values['arbitrum-rpc']
+const rpcUrl = options.text('arbitrum-rpc')
 const rpc = rpcUrl === undefined ? undefined : httpRpc(rpcUrl)
 const bridge =
-  rpc && openBridge(engine, rpc, await createPayoutSender(rpc), integer('bridge-ms', 20, 600_000))
+  rpc &&
+  openBridge(engine, rpc, await createPayoutSender(rpc), options.integer('bridge-ms', 20, intervalMaxMs))
 
 const control = serveControl({ engine, faults, rateBudget, stream, bridge, realismControl, history })
-// An idle client must not reuse a connection that the server is closing.
-for (const listener of [server, control]) listener.keepAliveTimeout = 120_000
-const port = await listen(server, integer('port', 0, 65_535))
-const controlPort = await listen(control, integer('control-port', 0, 65_535))
-
-const ticking = setInterval(() => engine.submit({ kind: 'tick' }), integer('tick-ms', 20, 600_000))
-
-let stopping = false
-const stop = (): void => {
-  if (stopping) return
-  stopping = true
-  clearInterval(ticking)
-  bridge?.stop()
-  stream.close()
-  for (const listener of [server, control]) {
-    listener.close()
-    listener.closeAllConnections()
-  }
-  engine.close()
-  process.exit(0)
-}
-process.on('SIGTERM', stop)
-process.on('SIGINT', stop)
-if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
-
-process.stdout.write(
-  `${JSON.stringify({ ready: true, port, controlPort, realism: values.realism, seed: realismControl.current().seed })}\n`,
-)
+await runVenue({
+  options,
+  engine,
+  server,
+  control,
+  stream,
+  stopWork: () => bridge?.stop(),
+  realismSeed: realismControl.current().seed,
+})

@@ -2,11 +2,20 @@ import { RequestError } from '#world/venue-core/request-error.ts'
 import { type CancelResult, cancelOrders, cancelScope, endOrder, type Scope, wipeOrders } from './cancel.ts'
 import type { SignedTransaction } from './chain/chain-terms.ts'
 import { heartbeat, loseHeartbeats } from './heartbeats.ts'
-import { identifyHouseOrder, requote, walkPrices } from './house-maker.ts'
 import { creditLedger, settleOnLedger } from './ledger.ts'
+import { identifyQuote, requote, walkPrices } from './market-maker.ts'
 import { markets } from './markets.ts'
 import { type Funds, type OrderInput, type OrderResult, placeOrder, releaseDelayed } from './place-order.ts'
-import type { Activity, ApiKey, Bridge, Order, RelayTransaction, TradeStatus, VenueMode } from './state.ts'
+import type {
+  Activity,
+  ApiKey,
+  Bridge,
+  Carry,
+  Order,
+  RelayTransaction,
+  TradeStatus,
+  VenueMode,
+} from './state.ts'
 import { changeTrade, isOpenTrade } from './trades.ts'
 import { accountOf, addActivity, marketOf, notify, samplePrices, stateOf, type Venue } from './venue.ts'
 
@@ -46,6 +55,8 @@ export type Command =
   | { kind: 'relay'; transaction: RelayTransaction; day: number }
   | { kind: 'relayChange'; id: string; change: Partial<RelayTransaction> }
   | { kind: 'bridge'; bridge: Bridge }
+  | { kind: 'bridgeScanned'; chainId: string; block: number; carries: Carry[] }
+  | { kind: 'carryChange'; key: string; change: Partial<Carry> }
   | { kind: 'scanned'; block: number; rows: Omit<Activity, 'id'>[] }
   | { kind: 'chainPrepared' }
 
@@ -75,7 +86,7 @@ const prune = ({ state, bySeq }: Venue): void => {
 const expire = (venue: Venue, order: Order): void => {
   const { nowMs } = venue.state
   if (order.status === 'DELAYED' && order.releaseMs <= nowMs) {
-    releaseDelayed(venue, order, identifyHouseOrder(venue))
+    releaseDelayed(venue, order, identifyQuote(venue))
     return
   }
   if (order.expiresMs > 0 && order.expiresMs <= nowMs) endOrder(venue, order, 'CANCELED')
@@ -167,19 +178,15 @@ const startMode = (venue: Venue, { name, forMs, next, nextMs }: Extract<Command,
 
 const addRelay = (venue: Venue, { transaction, day }: Extract<Command, { kind: 'relay' }>): void => {
   const { state } = venue
-  state.relay.set(transaction.id, transaction)
+  put(state.relay, transaction.id, transaction)
   state.relayed = state.relayed.day === day ? { day, count: state.relayed.count + 1 } : { day, count: 1 }
-  if (state.relay.size <= doneMax) return
-  const [first] = state.relay.keys()
-  if (first !== undefined) state.relay.delete(first)
 }
 
-const dropNotifications = ({ state }: Venue, user: string, ids: readonly number[]): void => {
-  const list = state.notifications.get(user) ?? []
-  state.notifications.set(
-    user,
-    list.filter(({ id }) => !ids.includes(id)),
-  )
+/** The oldest record makes place for one too many. */
+const put = <T>(records: Map<string, T>, key: string, record: T): void => {
+  records.set(key, record)
+  const [first] = records.keys()
+  if (records.size > doneMax && first !== undefined) records.delete(first)
 }
 
 type Handlers = {
@@ -188,8 +195,7 @@ type Handlers = {
 
 const handlers: Handlers = {
   tick,
-  order: (venue, { order, funds }) =>
-    placeOrder(venue, order, { funds, identify: identifyHouseOrder(venue) }),
+  order: (venue, { order, funds }) => placeOrder(venue, order, { funds, identify: identifyQuote(venue) }),
   cancel: (venue, { user, ids }) => cancelOrders(venue, user, ids),
   cancelScope: (venue, { user, scope }) => cancelScope(venue, user, scope),
   wipe: (venue) => ({ count: wipeOrders(venue, 'CANCELED') }),
@@ -207,7 +213,11 @@ const handlers: Handlers = {
     state.builderKeys.delete(key)
   },
   heartbeat,
-  dropNotifications: (venue, { user, ids }) => dropNotifications(venue, user, ids),
+  dropNotifications: ({ state }, { user, ids }) => {
+    const list = state.notifications.get(user) ?? []
+    const remaining = list.filter(({ id }) => !ids.includes(id))
+    state.notifications.set(user, remaining)
+  },
   trade: (venue, command) => changeTrade(venue, command.id, command),
   settleOnLedger: (venue, { id }) => settleOnLedger(venue, id),
   credit: creditLedger,
@@ -225,7 +235,15 @@ const handlers: Handlers = {
     if (transaction) Object.assign(transaction, change, { updatedMs: state.nowMs })
   },
   bridge: ({ state }, { bridge }) => {
-    state.bridges.set(`${bridge.kind} ${bridge.evm}`, bridge)
+    put(state.bridges, bridge.evm, bridge)
+  },
+  bridgeScanned: ({ state }, { chainId, block, carries }) => {
+    for (const carry of carries) put(state.carries, carry.key, carry)
+    state.bridgeBlocks.set(chainId, block)
+  },
+  carryChange: ({ state }, { key, change }) => {
+    const carry = state.carries.get(key)
+    if (carry) Object.assign(carry, change)
   },
   scanned: (venue, { block, rows }) => {
     venue.state.scannedBlock = block

@@ -51,9 +51,10 @@ const isRecent = (timestamp: string, nowMs: number): boolean => {
   return [nowMs, Date.now()].some((ms) => Math.abs(seconds - ms / 1_000) <= clockSkewSeconds)
 }
 
-const rejectL1 = (): never => {
-  throw new HttpError(401, 'Invalid L1 Request headers')
+const reject = (message: string): never => {
+  throw new HttpError(401, message)
 }
+const rejectL1 = (): never => reject('Invalid L1 Request headers')
 
 /** The address that signed for its keys, and the nonce of the key. */
 export const requireL1 = (request: Request, nowMs: number): { address: string; nonce: string } => {
@@ -76,14 +77,14 @@ const hex = (state: State, purpose: string): string =>
   createHmac('sha256', `world ${state.seed} ${state.genesisMs}`).update(purpose).digest('hex')
 
 /** Keys derive from the address and the nonce, so that a lost key is derived again. */
-export const deriveKey = (state: State, address: string, nonce: string, purpose = 'key'): ApiKey => {
-  const id = hex(state, `${purpose} id ${address} ${nonce}`)
-  const secret = Buffer.from(hex(state, `${purpose} secret ${address} ${nonce}`), 'hex').toString('base64')
+export const deriveKey = (state: State, address: string, nonce: string): ApiKey => {
+  const id = hex(state, `key id ${address} ${nonce}`)
+  const secret = Buffer.from(hex(state, `key secret ${address} ${nonce}`), 'hex').toString('base64')
   return {
     key: `${id.slice(0, 8)}-${id.slice(8, 12)}-4${id.slice(13, 16)}-8${id.slice(17, 20)}-${id.slice(20, 32)}`,
     // As upstream: the alphabet of URLs, with padding.
     secret: secret.replaceAll('+', '-').replaceAll('/', '_'),
-    passphrase: hex(state, `${purpose} passphrase ${address} ${nonce}`),
+    passphrase: hex(state, `key passphrase ${address} ${nonce}`),
     address,
     nonce,
     createdMs: state.nowMs,
@@ -101,10 +102,6 @@ const isSigned = (key: ApiKey, message: string, signature: string): boolean => {
   return given.length === wanted.length && timingSafeEqual(given, wanted)
 }
 
-const rejectKey = (): never => {
-  throw new HttpError(401, 'Unauthorized/Invalid api key')
-}
-
 /** The path is signed without its query. */
 const messageOf = (request: Request, timestamp: string): string =>
   `${timestamp}${request.method}${request.path}${request.text}`
@@ -119,7 +116,7 @@ export const requireL2 = (request: Request, state: State): ApiKey => {
     !isRecent(timestamp, state.nowMs) ||
     !isSigned(key, messageOf(request, timestamp), headerOf(request, 'poly_signature'))
   )
-    return rejectKey()
+    return reject('Unauthorized/Invalid api key')
   return key
 }
 
@@ -141,8 +138,9 @@ export const requireRelayer = (request: Request, state: State): RelayerCaller =>
   const timestamp = headerOf(request, 'poly_builder_timestamp')
   const isBuilder =
     builder !== undefined &&
+    isRecent(timestamp, state.nowMs) &&
     headerOf(request, 'poly_builder_passphrase') === builder.passphrase &&
     isSigned(builder, messageOf(request, timestamp), headerOf(request, 'poly_builder_signature'))
   if (isBuilder) return { kind: 'builder' }
-  throw new HttpError(401, 'invalid authorization')
+  return reject('invalid authorization')
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import { contracts } from './chain/addresses.ts'
-import { HttpError, ok, type Reply, type Request, type Route, route } from './http.ts'
+import { predictionChain, worldChains } from '#world/evm/chains.ts'
+import { type Address, contracts } from './chain/addresses.ts'
+import { HttpError, ok, pick, type Reply, type Request, type Route, route } from './http.ts'
 import type { Engine } from './machine.ts'
-import type { Bridge } from './state.ts'
+import type { Bridge, Carry, RelayState } from './state.ts'
 
+const statusMax = 100
 const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const bech32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 
@@ -12,11 +14,12 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 const letters = (seed: Buffer, alphabet: string, length: number): string =>
   Array.from({ length }, (_, at) => alphabet[(seed[at % seed.length] ?? 0) % alphabet.length]).join('')
 
-/** Addresses of nobody: this world does not carry coins between chains here, it only names where they would go. */
-const addressesOf = (kind: Bridge['kind'], wallet: string): Bridge => {
-  const seed = (chain: string) => digest(`bridge ${kind} ${wallet.toLowerCase()} ${chain}`)
+/** One address for each destination: what arrives there goes on to it. Only those on EVM chains are watched. */
+const openAddress = (kind: Bridge['kind'], to: Pick<Bridge, 'chainId' | 'token' | 'recipient'>): Bridge => {
+  const target = `${to.chainId} ${to.token} ${to.recipient}`.toLowerCase()
+  const seed = (chain: string) => digest(`bridge ${kind} ${target} ${chain}`)
   return {
-    wallet: wallet.toLowerCase(),
+    ...to,
     kind,
     evm: `0x${seed('evm').toString('hex').slice(0, 40)}`,
     svm: letters(seed('svm'), base58, 44),
@@ -24,37 +27,48 @@ const addressesOf = (kind: Bridge['kind'], wallet: string): Bridge => {
   }
 }
 
-const supported = [
-  {
-    chainId: '1',
-    chainName: 'Ethereum',
-    address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-    minCheckoutUsd: 7,
-  },
-  { chainId: '137', chainName: 'Polygon', address: contracts.usdc, minCheckoutUsd: 2 },
-  { chainId: '137', chainName: 'Polygon', address: contracts.usdce, minCheckoutUsd: 2 },
-  {
-    chainId: '8453',
-    chainName: 'Base',
-    address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-    minCheckoutUsd: 2,
-  },
-  {
-    chainId: '42161',
-    chainName: 'Arbitrum',
-    address: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
-    minCheckoutUsd: 2,
-  },
-  {
-    chainId: '1151111081099710',
-    chainName: 'Solana',
-    address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
-    minCheckoutUsd: 2,
-  },
-].map(({ address, ...rest }) => ({
-  ...rest,
-  token: { name: 'USD Coin', symbol: address === contracts.usdce ? 'USDC.e' : 'USDC', address, decimals: 6 },
+export type BridgeAsset = {
+  chainId: string
+  chainName: string
+  address: Address
+  name: string
+  symbol: string
+  minUnits: bigint
+}
+
+const minUsd = (chainId: string): number => (chainId === '1' ? 7 : 2)
+
+/** The dollars of the world's chains, and the market's own. */
+export const bridgeAssets: readonly BridgeAsset[] = worldChains.flatMap(({ id, name: chainName, tokens }) =>
+  [
+    ...tokens.filter(({ symbol }) => symbol === 'USDC' || symbol === 'USDC.e'),
+    ...(id === predictionChain
+      ? [{ address: contracts.pusd, name: 'Polymarket USD', symbol: 'pUSD' } as const]
+      : []),
+  ].map(({ address, name, symbol }) => ({
+    chainId: id,
+    chainName,
+    address,
+    name,
+    symbol,
+    minUnits: BigInt(minUsd(id)) * 1_000_000n,
+  })),
+)
+
+const supportedAssets = bridgeAssets.map(({ chainId, chainName, address, name, symbol }) => ({
+  chainId,
+  chainName,
+  token: { name, symbol, address, decimals: 6 },
+  minCheckoutUsd: minUsd(chainId),
 }))
+
+const requireAsset = (chainId: string, token: string): BridgeAsset => {
+  const found = bridgeAssets.find(
+    (each) => each.chainId === chainId && each.address.toLowerCase() === token.toLowerCase(),
+  )
+  if (!found) throw new HttpError(400, 'unsupported chain or token')
+  return found
+}
 
 type Fields = Record<string, unknown>
 
@@ -69,10 +83,10 @@ const required = (fields: Fields, name: string): string => {
   throw new HttpError(400, `${name} is required`)
 }
 
-const requireWallet = (fields: Fields): string => {
-  const wallet = required(fields, 'address')
-  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet)) throw new HttpError(400, 'invalid address')
-  return wallet
+const requireWallet = (fields: Fields, name = 'address'): Address => {
+  const wallet = required(fields, name)
+  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet)) throw new HttpError(400, `invalid ${name}`)
+  return wallet as Address
 }
 
 const requireBuilderCode = ({ headers }: Request): string[] => {
@@ -83,21 +97,27 @@ const requireBuilderCode = ({ headers }: Request): string[] => {
   return []
 }
 
+const notes = {
+  deposit: 'Only certain chains and tokens are supported. See /supported-assets for details.',
+  withdraw: 'Send funds to these addresses to bridge to your destination chain and token.',
+}
+
 const create = (engine: Engine, request: Request, kind: Bridge['kind']): Reply => {
   const warnings = requireBuilderCode(request)
   const fields = fieldsOf(request)
   const wallet = requireWallet(fields)
-  if (kind === 'withdraw')
-    for (const name of ['toChainId', 'toTokenAddress', 'recipientAddr']) required(fields, name)
-  const bridge = addressesOf(kind, wallet)
+  const destination = () => {
+    const { chainId, address } = requireAsset(
+      required(fields, 'toChainId'),
+      required(fields, 'toTokenAddress'),
+    )
+    return { chainId, token: address, recipient: requireWallet(fields, 'recipientAddr') }
+  }
+  const own = { chainId: predictionChain, token: contracts.pusd, recipient: wallet }
+  const bridge = openAddress(kind, kind === 'deposit' ? own : destination())
   engine.submit({ kind: 'bridge', bridge })
-  const { evm, svm, btc } = bridge
-  const note =
-    kind === 'deposit'
-      ? 'Only certain chains and tokens are supported. See /supported-assets for details.'
-      : 'Send funds to these addresses to bridge to your destination chain and token.'
-  const body = { address: { evm, svm, btc }, note, ...(warnings.length > 0 ? { warnings } : {}) }
-  return { status: 201, body }
+  const body = { address: pick(bridge, ['evm', 'svm', 'btc']), note: notes[kind] }
+  return { status: 201, body: warnings.length > 0 ? { ...body, warnings } : body }
 }
 
 const quoteFields = [
@@ -112,15 +132,20 @@ const quoteFields = [
 const quote = (request: Request): Reply => {
   const fields = fieldsOf(request)
   for (const name of quoteFields) required(fields, name)
+  for (const side of ['from', 'to'])
+    requireAsset(String(fields[`${side}ChainId`]), String(fields[`${side}TokenAddress`]))
   const units = required(fields, 'fromAmountBaseUnit')
   if (!/^[0-9]{1,30}$/.test(units)) throw new HttpError(400, 'cannot get quote')
   const usd = Number(units) / 1_000_000
-  const none = { appFeePercent: 0, appFeeUsd: 0, fillCostPercent: 0, fillCostUsd: 0, maxSlippage: 0 }
   return ok({
     estCheckoutTimeMs: 25_000,
     estFeeBreakdown: {
       appFeeLabel: 'Fun.xyz fee',
-      ...none,
+      appFeePercent: 0,
+      appFeeUsd: 0,
+      fillCostPercent: 0,
+      fillCostUsd: 0,
+      maxSlippage: 0,
       gasUsd: 0.003854,
       minReceived: usd,
       swapImpact: 0,
@@ -135,10 +160,34 @@ const quote = (request: Request): Reply => {
   })
 }
 
+const statuses: Readonly<Partial<Record<RelayState, string>>> = {
+  STATE_NEW: 'DEPOSIT_DETECTED',
+  STATE_EXECUTED: 'PROCESSING',
+  STATE_MINED: 'SUBMITTED',
+  STATE_CONFIRMED: 'COMPLETED',
+}
+
+/** The hash is that of the transfer to the address, and is named at the end. */
+const carryView = ({ bridge, chainId, token, units, state, originHash, createdMs }: Carry) => ({
+  fromChainId: chainId,
+  fromTokenAddress: token,
+  fromAmountBaseUnit: units,
+  toChainId: bridge.chainId,
+  toTokenAddress: bridge.token,
+  status: statuses[state],
+  createdTimeMs: createdMs,
+  ...(state === 'STATE_CONFIRMED' ? { txHash: originHash } : {}),
+})
+
 export const bridgeRoutes = (engine: Engine): Route[] => [
-  route('GET /supported-assets', () => ok({ supportedAssets: supported })),
+  route('GET /supported-assets', () => ok({ supportedAssets })),
   route('POST /quote', quote),
   route('POST /deposit', (request) => create(engine, request, 'deposit')),
   route('POST /withdraw', (request) => create(engine, request, 'withdraw')),
-  route('GET /status/:address', () => ok({ transactions: [] })),
+  route('GET /status/:address', (_request, [address = '']) => {
+    const carries = [...engine.venue.state.carries.values()].filter(({ bridge: { evm, svm, btc } }) =>
+      [evm, svm, btc].includes(address.startsWith('0x') ? address.toLowerCase() : address),
+    )
+    return ok({ transactions: carries.reverse().slice(0, statusMax).map(carryView), nextCursor: null })
+  }),
 ]

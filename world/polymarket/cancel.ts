@@ -45,19 +45,22 @@ export const cancelOrders = (venue: Venue, user: string, ids: readonly string[])
 
 export type Scope = { conditionId?: string; tokenId?: string }
 
+export const scopeOf = (market: unknown, token: unknown): Scope => ({
+  ...(typeof market === 'string' && market !== '' ? { conditionId: market.toLowerCase() } : {}),
+  ...(typeof token === 'string' && token !== '' ? { tokenId: token } : {}),
+})
+
+export const isInScope = (order: Order, { conditionId, tokenId }: Scope): boolean =>
+  (conditionId === undefined || order.conditionId.toLowerCase() === conditionId) &&
+  (tokenId === undefined || order.signed.tokenId === tokenId)
+
 /** Open orders of an API key's address, over all its wallets. */
-export const openOrdersOf = (venue: Venue, user: string, { conditionId, tokenId }: Scope = {}): Order[] => {
-  const orders: Order[] = []
-  for (const { open } of venue.state.accounts.values())
-    for (const id of open) {
-      const order = venue.state.orders.get(id)
-      if (order?.user !== user || !isOpen(order)) continue
-      if (conditionId !== undefined && order.conditionId.toLowerCase() !== conditionId.toLowerCase()) continue
-      if (tokenId !== undefined && order.signed.tokenId !== tokenId) continue
-      orders.push(order)
-    }
-  return orders
-}
+export const openOrdersOf = (venue: Venue, user: string, scope: Scope = {}): Order[] =>
+  [...venue.state.accounts.values()].flatMap(({ open }) =>
+    [...open]
+      .flatMap((id) => venue.state.orders.get(id) ?? [])
+      .filter((order) => order.user === user && isOpen(order) && isInScope(order, scope)),
+  )
 
 export const cancelScope = (venue: Venue, user: string, scope: Scope): CancelResult =>
   cancelOrders(

@@ -2,15 +2,21 @@ import type { Rpc } from '#world/evm/rpc.ts'
 import { accountAddresses, contracts } from './chain/addresses.ts'
 import { cashOf } from './decimal.ts'
 import type { Engine } from './machine.ts'
-import { type Market, type OutcomeIndex, outcomeByToken } from './markets.ts'
+import { type Market, outcomeByToken } from './markets.ts'
 import type { Activity } from './state.ts'
 import { stateOf } from './venue.ts'
 
 /** Reads from the chain what wallets did by themselves: splits, merges, redemptions, deposits and transfers. */
 
-type Log = { address: string; topics: string[]; data: string; transactionHash: string; blockNumber: string }
+export type Log = {
+  address: string
+  topics: string[]
+  data: string
+  transactionHash: string
+  blockNumber: string
+}
 
-const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+export const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const singleTopic = '0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62'
 const batchTopic = '0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb'
 
@@ -27,7 +33,7 @@ const zero = `0x${'0'.repeat(40)}`
 const changedBlocksMax = 30
 const blocksMax = 2_000
 
-const addressIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`
+export const addressIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`
 const words = (data: string): bigint[] =>
   (data.slice(2).match(/.{64}/g) ?? []).map((word) => BigInt(`0x${word}`))
 
@@ -94,36 +100,27 @@ const rowOf = ({ engine, wallet, hash }: Context, fields: Partial<Row> & Pick<Ro
   ...fields,
 })
 
-const transferRows = (context: Context, market: Market, pair: readonly [number, number]): Row[] =>
-  ([0, 1] as const).flatMap((outcome) => {
-    const shares = pair[outcome]
-    if (shares === 0) return []
-    const side = shares > 0 ? ('BUY' as const) : ('SELL' as const)
-    return [
-      rowOf(context, {
-        type: 'TRANSFER',
-        conditionId: market.conditionId,
-        outcome,
-        side,
-        shares: Math.abs(shares),
-      }),
-    ]
-  })
+type Pair = readonly [number, number]
 
-const redeemRows = (
-  context: Context,
-  market: Market,
-  pair: readonly [number, number],
-  payout: number,
-): Row[] =>
-  ([0, 1] as const).flatMap((outcome: OutcomeIndex) => {
-    const shares = -pair[outcome]
-    if (shares <= 0) return []
-    const cash = cashOf(shares, outcome === 0 ? payout : 10_000 - payout)
-    return [rowOf(context, { type: 'REDEEM', conditionId: market.conditionId, outcome, shares, cash })]
-  })
+const transferRows = (context: Context, { conditionId }: Market, pair: Pair): Row[] =>
+  ([0, 1] as const)
+    .filter((outcome) => pair[outcome] !== 0)
+    .map((outcome) => {
+      const side = pair[outcome] > 0 ? 'BUY' : 'SELL'
+      const shares = Math.abs(pair[outcome])
+      return rowOf(context, { type: 'TRANSFER', conditionId, outcome, side, shares })
+    })
 
-const marketRows = (context: Context, market: Market, pair: readonly [number, number]): Row[] => {
+const redeemRows = (context: Context, { conditionId }: Market, pair: Pair, payout: number): Row[] =>
+  ([0, 1] as const)
+    .filter((outcome) => pair[outcome] < 0)
+    .map((outcome) => {
+      const shares = -pair[outcome]
+      const cash = cashOf(shares, outcome === 0 ? payout : 10_000 - payout)
+      return rowOf(context, { type: 'REDEEM', conditionId, outcome, shares, cash })
+    })
+
+const marketRows = (context: Context, market: Market, pair: Pair): Row[] => {
   const { payout, isReported } = stateOf(context.engine.venue, market.conditionId)
   const [yes, no] = pair
   const conditionId = market.conditionId

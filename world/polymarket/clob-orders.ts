@@ -1,6 +1,6 @@
 import { requireL2 } from './auth.ts'
 import type { Buckets } from './buckets.ts'
-import { type CancelResult, openOrdersOf, type Scope } from './cancel.ts'
+import { type CancelResult, openOrdersOf, type Scope, scopeOf } from './cancel.ts'
 import type { ChainPort } from './chain-port.ts'
 import { unitsText } from './decimal.ts'
 import type { FundsBook } from './funds.ts'
@@ -57,7 +57,7 @@ const place = async (deps: OrderDeps, key: ApiKey, body: unknown): Promise<Order
     throw new HttpError(400, 'order_version_mismatch')
   const order = readOrder(body, {
     key,
-    plan: (isMarketOrder) => drawPlan(realism, isMarketOrder),
+    plan: (kind) => drawPlan(realism, kind),
     tickOf: (market) => stateOf(engine.venue, market.conditionId).tick,
     eoaMakers,
   })
@@ -161,11 +161,9 @@ const cancelAll = (deps: OrderDeps, request: Request, scope: Scope): Reply => {
   return { status: 200, body: result, headers }
 }
 
-const scopeOf = ({ body }: Request): Scope => {
+const bodyScope = ({ body }: Request): Scope => {
   const { market, asset_id: tokenId } = (body ?? {}) as Record<string, unknown>
-  const scope: Scope = {}
-  if (typeof market === 'string' && market !== '') scope.conditionId = market
-  if (typeof tokenId === 'string' && tokenId !== '') scope.tokenId = tokenId
+  const scope = scopeOf(market, tokenId)
   if (Object.keys(scope).length === 0) throw new HttpError(400, 'Invalid order payload')
   return scope
 }
@@ -178,5 +176,5 @@ export const orderRoutes = (deps: OrderDeps): Route[] => [
   ),
   route('DELETE /orders', (request) => cancelIds(deps, request, orderIds(request.body))),
   route('DELETE /cancel-all', (request) => cancelAll(deps, request, {})),
-  route('DELETE /cancel-market-orders', (request) => cancelAll(deps, request, scopeOf(request))),
+  route('DELETE /cancel-market-orders', (request) => cancelAll(deps, request, bodyScope(request))),
 ]

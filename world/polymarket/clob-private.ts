@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { deriveKey, requireL1, requireL2 } from './auth.ts'
 import { tier } from './buckets.ts'
-import { openOrdersOf, type Scope } from './cancel.ts'
-import { safeOf, walletOf } from './chain/ids.ts'
+import { isInScope, openOrdersOf, type Scope, scopeOf } from './cancel.ts'
 import type { Address } from './chain/chain-terms.ts'
+import { safeOf, walletOf } from './chain/ids.ts'
 import type { AssetType } from './chain-port.ts'
 import type { OrderDeps } from './clob-orders.ts'
 import { orderView, pageOf, tradeView, versionAt } from './clob-views.ts'
@@ -21,7 +21,6 @@ const keyRoutes = ({ engine }: OrderDeps): Route[] => {
     const { address, nonce } = requireL1(request, state.nowMs)
     return deriveKey(state, address, nonce)
   }
-  const builderKeyOf = (address: string) => deriveKey(state, address, '0', 'builder')
   return [
     route('POST /auth/api-key', (request) => {
       const key = l1(request)
@@ -42,26 +41,6 @@ const keyRoutes = ({ engine }: OrderDeps): Route[] => {
     }),
     route('DELETE /auth/api-key', (request) => {
       engine.submit({ kind: 'deleteKey', key: requireL2(request, state).key })
-      return ok('OK')
-    }),
-    route('POST /auth/builder-api-key', (request) => {
-      const key = builderKeyOf(requireL2(request, state).address)
-      engine.submit({ kind: 'builderKey', key })
-      return ok({ key: key.key, secret: key.secret, passphrase: key.passphrase })
-    }),
-    route('GET /auth/builder-api-key', (request) => {
-      const { address } = requireL2(request, state)
-      const keys = [...state.builderKeys.values()].filter((key) => key.address === address)
-      return ok(
-        keys.map(({ key, createdMs }) => ({
-          key,
-          createdAt: new Date(createdMs).toISOString(),
-          revokedAt: null,
-        })),
-      )
-    }),
-    route('DELETE /auth/builder-api-key', (request) => {
-      engine.submit({ kind: 'deleteKey', key: builderKeyOf(requireL2(request, state).address).key })
       return ok('OK')
     }),
     route('GET /auth/ban-status/closed-only', (request) => {
@@ -110,16 +89,7 @@ const balanceRoutes = (deps: OrderDeps): Route[] => {
   return [
     route('GET /balance-allowance', (request) => read(request, 'read')),
     route('GET /balance-allowance/update', (request) => read(request, 'update')),
-    route('PUT /balance-allowance', (request) => read(request, 'update')),
   ]
-}
-
-const orderScope = ({ query }: Request): Scope => {
-  const scope: Scope = {}
-  const [market, token] = [query.get('market'), query.get('asset_id')]
-  if (market) scope.conditionId = market
-  if (token) scope.tokenId = token
-  return scope
 }
 
 const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
@@ -136,7 +106,7 @@ const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
     // An id finds the order whatever became of it.
     const orders =
       id === null
-        ? ordersWithLag(venue, key, orderScope(request), atMs)
+        ? ordersWithLag(venue, key, scopeOf(request.query.get('market'), request.query.get('asset_id')), atMs)
         : known?.user === key.address
           ? [known]
           : []
@@ -149,10 +119,6 @@ const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
     route('GET /data/orders', (request) => {
       const rows = openRows(requireL2(request, state), request)
       return ok(pageOf(rows, request.query.get('next_cursor'), pageSize))
-    }),
-    route('GET /data/pre-migration-orders', (request) => {
-      requireL2(request, state)
-      return ok(pageOf([], request.query.get('next_cursor'), pageSize))
     }),
     route('GET /data/order/:id', (request, [id = '']) => {
       const key = requireL2(request, state)
@@ -181,12 +147,8 @@ const ordersWithLag = (
   if (atMs >= venue.state.nowMs) return openOrdersOf(venue, key.address, scope)
   return [...venue.state.orders.values()].filter((order) => {
     const status = versionAt(order.versions, atMs)?.status
-    return (
-      order.user === key.address &&
-      (status === 'LIVE' || status === 'DELAYED') &&
-      (scope.conditionId === undefined || order.conditionId === scope.conditionId) &&
-      (scope.tokenId === undefined || order.signed.tokenId === scope.tokenId)
-    )
+    const isOpen = status === 'LIVE' || status === 'DELAYED'
+    return order.user === key.address && isOpen && isInScope(order, scope)
   })
 }
 
@@ -232,10 +194,8 @@ const otherRoutes = ({ engine }: OrderDeps): Route[] => {
       return { status: 400, body: { heartbeat_id: result.id, error_msg: result.error } }
     return ok({ heartbeat_id: result.id, error_msg: '' })
   }
-  const scoring = (ids: readonly string[]) => Object.fromEntries(ids.map((id) => [id, false]))
   return [
     route('POST /v1/heartbeats', beat),
-    route('POST /heartbeats', beat),
     route('GET /notifications', (request) => {
       const key = requireL2(request, state)
       const list = state.notifications.get(key.address) ?? []
@@ -261,33 +221,6 @@ const otherRoutes = ({ engine }: OrderDeps): Route[] => {
     route('GET /v1/user/rate-limit-tier', (request) => {
       requireL2(request, state)
       return ok({ tier })
-    }),
-    route('GET /order-scoring', (request) => {
-      requireL2(request, state)
-      return ok({ scoring: false })
-    }),
-    route('GET /orders-scoring', (request) => {
-      requireL2(request, state)
-      return ok(scoring(listOf(request.query, 'order_ids')))
-    }),
-    route('POST /orders-scoring', (request) => {
-      requireL2(request, state)
-      if (!Array.isArray(request.body)) throw new HttpError(400, 'Invalid order payload')
-      return ok(scoring(request.body.map(String)))
-    }),
-    ...['/rewards/user', '/rewards/user/markets'].map((path) =>
-      route(`GET ${path}`, (request) => {
-        requireL2(request, state)
-        return ok(pageOf([], request.query.get('next_cursor'), pageSize))
-      }),
-    ),
-    route('GET /rewards/user/total', (request) => {
-      requireL2(request, state)
-      return ok([])
-    }),
-    route('GET /rewards/user/percentages', (request) => {
-      requireL2(request, state)
-      return ok({})
     }),
   ]
 }

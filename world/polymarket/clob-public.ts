@@ -1,10 +1,10 @@
 import { minimumSize } from './catalog.ts'
-import { bestPrice, bookView, lastPriceOf, midpointText, pageOf } from './clob-views.ts'
-import { averagePrice, priceText } from './decimal.ts'
+import { bestPrice, bookView, lastPriceOf, midpointText, pageOf, spreadText } from './clob-views.ts'
+import { priceText } from './decimal.ts'
 import { HttpError, integerOf, ok, type Reply, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets, type OutcomeIndex, outcomeByToken } from './markets.ts'
 import type { RealismControl } from './realism.ts'
-import type { Side, Trade } from './state.ts'
+import type { Side } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
 type Deps = { venue: Venue; realism: RealismControl }
@@ -44,12 +44,6 @@ const sideOf = (value: string | null): Side => {
 const priceOf = (venue: Venue, { market, outcome }: Listed, side: Side): string | undefined => {
   const best = bestPrice(venue, market, outcome, { buy: side === 'BUY' })
   return best === undefined ? undefined : priceText(best)
-}
-
-const spreadOf = (venue: Venue, { market, outcome }: Listed): string | undefined => {
-  const bid = bestPrice(venue, market, outcome, { buy: true })
-  const ask = bestPrice(venue, market, outcome, { buy: false })
-  return bid === undefined || ask === undefined ? undefined : priceText(ask - bid)
 }
 
 const found = <T>(value: T | undefined): T => {
@@ -101,9 +95,12 @@ const bookRoutes = ({ venue }: Deps): Route[] => [
       }),
     )
   }),
-  route('GET /spread', (request) => ok({ spread: found(spreadOf(venue, tokenOf(request))) })),
+  route('GET /spread', (request) => {
+    const { market, outcome } = tokenOf(request)
+    return ok({ spread: found(spreadText(venue, market, outcome)) })
+  }),
   route('POST /spreads', (request) =>
-    ok(byToken(tokensOfBody(request), (listed) => spreadOf(venue, listed))),
+    ok(byToken(tokensOfBody(request), ({ market, outcome }) => spreadText(venue, market, outcome))),
   ),
   route('GET /last-trade-price', (request) => ok(lastTrade(venue, tokenOf(request)))),
   route('POST /last-trades-prices', (request) =>
@@ -162,8 +159,7 @@ const history = (venue: Venue, request: Request): Reply => {
   return ok({ history: [...points.values()] })
 }
 
-const feeDetails = ({ fee }: Market) =>
-  fee ? { r: fee.rate, e: fee.exponent, to: true } : { r: 0, e: 0, to: true }
+const feeDetails = ({ fee }: Market) => ({ r: fee?.rate ?? 0, e: fee?.exponent ?? 0, to: true })
 
 /** The short form of a market. */
 const clobMarket = (venue: Venue, market: Market) => {
@@ -250,38 +246,6 @@ const requireMarket = (conditionId: string | undefined): Market => {
   return market
 }
 
-/** The public trades of a market. */
-const liveActivity = (venue: Venue, market: Market) =>
-  [...venue.state.trades.values()]
-    .filter(({ conditionId }) => conditionId === market.conditionId)
-    .slice(-100)
-    .reverse()
-    .map((trade: Trade) => ({
-      event_type: 'trade',
-      market: {
-        condition_id: market.conditionId,
-        asset_id: trade.taker.signed.tokenId,
-        question: market.question,
-        icon: '',
-        slug: market.slug,
-      },
-      user: {
-        address: trade.taker.signed.maker,
-        username: '',
-        profile_picture: '',
-        optimized_profile_picture: '',
-        pseudonym: '',
-      },
-      side: trade.taker.side,
-      size: averagePrice(trade.taker.shares, 1_000_000),
-      fee_rate_bps: '0',
-      price: averagePrice(trade.taker.cash, trade.taker.shares),
-      outcome: market.outcomes[trade.taker.outcome],
-      outcome_index: trade.taker.outcome,
-      transaction_hash: trade.hash,
-      timestamp: String(Math.floor(trade.matchMs / 1_000)),
-    }))
-
 const marketPage = 1_000
 
 const marketRoutes = ({ venue, realism }: Deps): Route[] => {
@@ -306,12 +270,9 @@ const marketRoutes = ({ venue, realism }: Deps): Route[] => {
     return ok({ base_fee: 0 })
   }
   return [
-    route('GET /tick-size', tickSize),
-    route('GET /tick-size/:token', tickSize),
-    route('GET /neg-risk', negRisk),
-    route('GET /neg-risk/:token', negRisk),
-    route('GET /fee-rate', feeRate),
-    route('GET /fee-rate/:token', feeRate),
+    ...Object.entries({ 'tick-size': tickSize, 'neg-risk': negRisk, 'fee-rate': feeRate }).flatMap(
+      ([name, answer]) => [route(`GET /${name}`, answer), route(`GET /${name}/:token`, answer)],
+    ),
     route('GET /fees/builder-fees/:code', () =>
       ok({ builder_maker_fee_rate_bps: 0, builder_taker_fee_rate_bps: 0 }),
     ),
@@ -325,19 +286,12 @@ const marketRoutes = ({ venue, realism }: Deps): Route[] => {
       })
     }),
     route('GET /clob-markets/:condition', (_request, [id]) => ok(clobMarket(venue, requireMarket(id)))),
-    route('GET /markets', (request) => page(request, wholeMarket)),
-    route('GET /sampling-markets', (request) => page(request, wholeMarket)),
-    route('GET /simplified-markets', (request) => page(request, simplified)),
-    route('GET /sampling-simplified-markets', (request) => page(request, simplified)),
-    route('GET /markets/live-activity/:condition', (_request, [id]) =>
-      ok(liveActivity(venue, requireMarket(id))),
-    ),
+    ...['', 'sampling-'].flatMap((kind) => [
+      route(`GET /${kind}markets`, (request) => page(request, wholeMarket)),
+      route(`GET /${kind}simplified-markets`, (request) => page(request, simplified)),
+    ]),
     route('GET /markets/:condition', (_request, [id]) => ok(wholeMarket(venue, requireMarket(id)))),
     route('GET /prices-history', (request) => history(venue, request)),
-    route('GET /rewards/markets/current', (request) => ok(pageOf([], request.query.get('next_cursor'), 500))),
-    route('GET /rewards/markets/:condition', (request) =>
-      ok(pageOf([], request.query.get('next_cursor'), 100)),
-    ),
   ]
 }
 

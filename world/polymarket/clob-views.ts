@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { minimumSize } from './catalog.ts'
 import { averagePrice, priceText, unitsText } from './decimal.ts'
 import { bookPrice, type Market, type OutcomeIndex } from './markets.ts'
-import type { Leg, Order, Trade, Version } from './state.ts'
+import type { Leg, Order, OrderStatus, Trade, Version } from './state.ts'
 import { bookOf, marketOf, stateOf, type Venue } from './venue.ts'
 
 const depthMax = 1_000
@@ -62,13 +62,22 @@ export const midpointText = (venue: Venue, market: Market, outcome: OutcomeIndex
   return unitsText(((bid + ask) * 100) / 2)
 }
 
+export const spreadText = (venue: Venue, market: Market, outcome: OutcomeIndex): string | undefined => {
+  const bid = bestPrice(venue, market, outcome, { buy: true })
+  const ask = bestPrice(venue, market, outcome, { buy: false })
+  return bid === undefined || ask === undefined ? undefined : priceText(ask - bid)
+}
+
 /** A read that lags shows the version that was current then; nothing of records that are younger. */
 export const versionAt = <T>(versions: readonly Version<T>[], atMs: number): Version<T> | undefined =>
   versions.findLast((version) => version.atMs <= atMs)
 
-export const orderView = (order: Order, version: { status: string; matched: number }) => ({
+/** An order that waits for its match is open to those who ask. */
+const statusOf = (status: OrderStatus): OrderStatus => (status === 'DELAYED' ? 'LIVE' : status)
+
+export const orderView = (order: Order, version: { status: OrderStatus; matched: number }) => ({
   id: order.id,
-  status: version.status,
+  status: statusOf(version.status),
   owner: order.owner,
   maker_address: order.signed.maker,
   market: order.conditionId,
@@ -104,7 +113,7 @@ const makerView = (conditionId: string, leg: Leg) => ({
 
 const seconds = (ms: number): string => String(Math.floor(ms / 1_000))
 
-/** The taker's row, whoever reads it: a maker finds its part in `maker_orders`. */
+/** Makers read the taker's row, too: a maker finds its part in `maker_orders`. */
 const tradeFields = (trade: Trade, hash: string, updatedMs: number) => {
   const { taker } = trade
   return {
@@ -180,7 +189,9 @@ export const orderFrame = (order: Order, change: 'PLACEMENT' | 'UPDATE' | 'CANCE
   expiration: order.expiration,
   order_type: order.type,
   status:
-    order.status === 'CANCELED_MARKET_RESOLVED' || order.status === 'INVALID' ? 'CANCELED' : order.status,
+    order.status === 'CANCELED_MARKET_RESOLVED' || order.status === 'INVALID'
+      ? 'CANCELED'
+      : statusOf(order.status),
   maker_address: order.signed.maker,
   timestamp: String(atMs),
 })

@@ -13,6 +13,7 @@ import { contracts } from './chain/addresses.ts'
 import { pauseRampCall } from './chain/calls.ts'
 import type { Address, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import { priceText, unitsText } from './decimal.ts'
+import { pick } from './http.ts'
 import { dollars } from './ledger.ts'
 import type { Engine } from './machine.ts'
 import { type Market, marketByCondition, markets, outcomeByToken } from './markets.ts'
@@ -47,7 +48,7 @@ const dollarUnits = (value: unknown, name = 'amount'): bigint => {
   return BigInt(`${match[1]}${(match[2] ?? '').padEnd(6, '0')}`)
 }
 
-/** By condition, slug or a token. */
+/** The market that a condition, a slug or a token names. */
 const marketIn = ({ market }: Body): Market => {
   const text = String(market)
   const found =
@@ -92,34 +93,18 @@ const effects: Route = ({ engine }, _body, query) => {
     openTrades: [...state.trades.values()].filter(isOpenTrade).length,
     orders: [...state.orders.values()]
       .filter(({ user, wallet: own }) => user !== '' && isOf(own))
-      .map(({ id, wallet: own, side, conditionId, outcome, price, size, matched, status, type, trades }) => ({
-        id,
-        wallet: own,
-        side,
-        conditionId,
-        outcome,
-        price: priceText(price),
-        size: unitsText(size),
-        matched: unitsText(matched),
-        status,
-        type,
-        trades,
+      .map((order) => ({
+        ...pick(order, ['id', 'wallet', 'side', 'conditionId', 'outcome', 'status', 'type', 'trades']),
+        price: priceText(order.price),
+        size: unitsText(order.size),
+        matched: unitsText(order.matched),
       })),
     trades: [...state.trades.values()]
       .filter(({ taker, makers }) => [taker, ...makers].some((leg) => isOf(leg.wallet)))
-      .map(({ id, key, conditionId, status, hash, attempts, error, taker, makers }) => ({
-        id,
-        key,
-        conditionId,
-        status,
-        hash,
-        attempts,
-        error,
-        legs: [taker, ...makers].map((leg) => ({
-          orderId: leg.orderId,
-          wallet: leg.wallet,
-          outcome: leg.outcome,
-          side: leg.side,
+      .map((trade) => ({
+        ...pick(trade, ['id', 'key', 'conditionId', 'status', 'hash', 'attempts', 'error']),
+        legs: [trade.taker, ...trade.makers].map((leg) => ({
+          ...pick(leg, ['orderId', 'wallet', 'outcome', 'side']),
           shares: unitsText(leg.shares),
           cash: unitsText(leg.cash),
           fee: unitsText(leg.fee),
@@ -170,7 +155,6 @@ const timeRoutes: Record<string, Route> = {
     })
     return engine.venue.state.mode
   },
-  'POST /wipe': ({ engine }) => engine.submit({ kind: 'wipe' }),
 }
 
 const marketRoutes: Record<string, Route> = {

@@ -1,9 +1,10 @@
+import { activityRow, olderNames, outcomeRow, type PublicTrade, tradeRow } from './data-rows.ts'
 import { averagePrice, unitsNumber } from './decimal.ts'
 import { booleanOf, HttpError, integerOf, listOf, ok, type Request, type Route, route } from './http.ts'
-import { type Market, marketByCondition, markets, otherOutcome } from './markets.ts'
+import { type Market, marketByCondition, markets } from './markets.ts'
 import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
 import type { RealismControl } from './realism.ts'
-import type { Activity, Leg, Trade } from './state.ts'
+import type { Activity } from './state.ts'
 import type { Venue } from './venue.ts'
 
 export type DataDeps = { venue: Venue; realism: RealismControl }
@@ -17,18 +18,11 @@ export const walletOfQuery = ({ query }: Request, name = 'user'): string => {
 
 export const percent = (part: number, whole: number): number => (whole === 0 ? 0 : (part / whole) * 100)
 
-const dayOf = (venue: Venue): string =>
-  new Date(venue.state.genesisMs + 365 * 86_400_000).toISOString().slice(0, 10)
-
-/** Addresses are answered in lower case, as upstream does. */
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
-  const { market, outcome, size, cost, bought, realized } = position
+  const { market, size, cost, bought, realized } = position
   const value = worthOf(venue, position)
-  const other = otherOutcome(outcome)
   return {
-    proxyWallet: wallet,
-    asset: market.tokens[outcome],
-    conditionId: market.conditionId,
+    ...olderNames(outcomeRow(venue, wallet, position)),
     size: unitsNumber(size),
     avgPrice: Number(averagePrice(cost, size)),
     initialValue: unitsNumber(cost),
@@ -41,50 +35,21 @@ const positionView = (venue: Venue, wallet: string, all: readonly Position[], po
     curPrice: markOf(venue, position) / 10_000,
     redeemable: isRedeemable(venue, position),
     mergeable: hasBoth(all, position),
-    title: market.question,
-    slug: market.slug,
-    icon: '',
     eventId: market.event.id,
-    eventSlug: market.event.slug,
-    outcome: market.outcomes[outcome],
-    outcomeIndex: outcome,
-    oppositeOutcome: market.outcomes[other],
-    oppositeAsset: market.tokens[other],
-    endDate: dayOf(venue),
     negativeRisk: market.chain.isNegRisk,
   }
 }
 
 const closedView = (venue: Venue, wallet: string, position: Position) => {
-  const { market, outcome, bought, boughtCash, realized, lastMs } = position
-  const other = otherOutcome(outcome)
+  const { bought, boughtCash, realized, lastMs } = position
   return {
-    proxyWallet: wallet,
-    asset: market.tokens[outcome],
-    conditionId: market.conditionId,
+    ...olderNames(outcomeRow(venue, wallet, position)),
     avgPrice: Number(averagePrice(boughtCash, bought)),
     totalBought: unitsNumber(bought),
     realizedPnl: unitsNumber(realized),
     curPrice: markOf(venue, position) / 10_000,
     timestamp: Math.floor(lastMs / 1_000),
-    title: market.question,
-    slug: market.slug,
-    icon: '',
-    eventSlug: market.event.slug,
-    outcome: market.outcomes[outcome],
-    outcomeIndex: outcome,
-    oppositeOutcome: market.outcomes[other],
-    oppositeAsset: market.tokens[other],
-    endDate: dayOf(venue),
   }
-}
-
-const profile = {
-  name: '',
-  pseudonym: '',
-  bio: '',
-  profileImage: '',
-  profileImageOptimized: '',
 }
 
 export const wantsMarket = ({ query }: Request, market: Market | undefined): boolean => {
@@ -99,31 +64,11 @@ export const wantsMarket = ({ query }: Request, market: Market | undefined): boo
   )
 }
 
-const activityView = (row: Activity) => {
-  const market = marketByCondition(row.conditionId)
-  const { outcome } = row
-  return {
-    proxyWallet: row.wallet,
-    timestamp: Math.floor(row.atMs / 1_000),
-    conditionId: row.conditionId,
-    type: row.type,
-    size: unitsNumber(row.shares),
-    usdcSize: unitsNumber(row.cash),
-    transactionHash: row.hash,
-    price: row.type === 'TRADE' ? Number(averagePrice(row.cash, row.shares)) : 0,
-    asset: outcome === null || !market ? '' : market.tokens[outcome],
-    side: row.type === 'TRADE' ? (row.side ?? '') : '',
-    outcomeIndex: outcome ?? 999,
-    title: market?.question ?? '',
-    slug: market?.slug ?? '',
-    icon: '',
-    eventSlug: market?.event.slug ?? '',
-    outcome: outcome === null || !market ? '' : market.outcomes[outcome],
-    ...profile,
-  }
-}
-
-export const isShownActivity = (row: Activity, request: Request, hidesMoves: boolean): boolean => {
+export const isShownActivity = (
+  row: Activity,
+  request: Request,
+  { hidesMoves }: { hidesMoves: boolean },
+): boolean => {
   const { query } = request
   const types = listOf(query, 'type')
   const isMove = row.type === 'DEPOSIT' || row.type === 'WITHDRAWAL'
@@ -140,9 +85,7 @@ export const isShownActivity = (row: Activity, request: Request, hidesMoves: boo
   )
 }
 
-/** Trades of everybody, each leg as its wallet sees it. */
-export type PublicTrade = { trade: Trade; leg: Leg }
-
+/** Trades of everybody. */
 export const publicTrades = ({ state }: Venue, request: Request, atMs: number): PublicTrade[] => {
   const { query } = request
   const user = query.get('user')?.toLowerCase()
@@ -154,27 +97,6 @@ export const publicTrades = ({ state }: Venue, request: Request, atMs: number): 
     .filter((trade) => wantsMarket(request, marketByCondition(trade.conditionId)))
     .flatMap((trade) => [trade.taker, ...(takerOnly ? [] : trade.makers)].map((leg) => ({ trade, leg })))
     .filter(({ leg }) => (!user || leg.wallet === user) && (!side || leg.side === side))
-}
-
-const tradeRow = ({ trade, leg }: PublicTrade) => {
-  const market = marketByCondition(trade.conditionId)
-  return {
-    proxyWallet: leg.wallet,
-    side: leg.side,
-    asset: leg.signed.tokenId,
-    conditionId: trade.conditionId,
-    size: unitsNumber(leg.shares),
-    price: Number(averagePrice(leg.cash, leg.shares)),
-    timestamp: Math.floor(trade.matchMs / 1_000),
-    title: market?.question ?? '',
-    slug: market?.slug ?? '',
-    icon: '',
-    eventSlug: market?.event.slug ?? '',
-    outcome: market?.outcomes[leg.outcome] ?? '',
-    outcomeIndex: leg.outcome,
-    ...profile,
-    transactionHash: trade.hash,
-  }
 }
 
 const offsetMax = 10_000
@@ -221,10 +143,10 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
   const { query } = request
   const wallet = walletOfQuery(request)
   const rows = rowsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag')).filter((row) =>
-    isShownActivity(row, request, booleanOf(query, 'excludeDepositsWithdrawals') ?? true),
+    isShownActivity(row, request, { hidesMoves: booleanOf(query, 'excludeDepositsWithdrawals') ?? true }),
   )
   if (query.get('sortDirection') !== 'ASC') rows.reverse()
-  return ok(page(rows, request, 100, 500).map(activityView))
+  return ok(page(rows, request, 100, 500).map((row) => ({ ...olderNames(activityRow(row)), isCombo: false })))
 }
 
 /** The shares of a market that exist: each pair is backed by a dollar. */
@@ -241,35 +163,6 @@ export const openInterestOf = (venue: Venue, market: Market, atMs: number): numb
   return shares
 }
 
-const listHolders = ({ venue }: DataDeps, request: Request) => {
-  const { nowMs } = venue.state
-  const wanted = markets.filter((market) => wantsMarket(request, market))
-  const limit = integerOf(request.query, 'limit', { fallback: 20, max: 20 })
-  const wallets = [...new Set(venue.state.activity.map(({ wallet }) => wallet))]
-  return ok(
-    wanted.flatMap((market) =>
-      market.tokens.map((token, outcome) => ({
-        token,
-        holders: wallets
-          .flatMap((wallet) =>
-            positionsOf(venue, wallet, nowMs)
-              .filter((each) => each.market === market && each.outcome === outcome && each.size > 0)
-              .map(({ size }) => ({
-                proxyWallet: wallet,
-                asset: token,
-                amount: unitsNumber(size),
-                displayUsernamePublic: false,
-                outcomeIndex: outcome,
-                ...profile,
-              })),
-          )
-          .sort((a, b) => b.amount - a.amount)
-          .slice(0, limit),
-      })),
-    ),
-  )
-}
-
 export const totalValue = (venue: Venue, wallet: string, request: Request, atMs: number): number =>
   positionsOf(venue, wallet, atMs)
     .filter(({ market }) => wantsMarket(request, market))
@@ -284,16 +177,15 @@ export const dataV1Routes = (deps: DataDeps): Route[] => {
     route('GET /closed-positions', (request) => listClosed(deps, request)),
     route('GET /activity', (request) => listActivity(deps, request)),
     route('GET /trades', (request) =>
-      ok(page(publicTrades(venue, request, atMs()), request, 100, 10_000).map(tradeRow)),
+      ok(
+        page(publicTrades(venue, request, atMs()), request, 100, 10_000).map((row) =>
+          olderNames(tradeRow(row)),
+        ),
+      ),
     ),
     route('GET /value', (request) => {
       const wallet = walletOfQuery(request)
       return ok([{ user: wallet, value: unitsNumber(totalValue(venue, wallet, request, atMs())) }])
-    }),
-    route('GET /traded', (request) => {
-      const wallet = walletOfQuery(request)
-      const rows = rowsOf(venue, wallet, atMs()).filter(({ type }) => type === 'TRADE')
-      return ok({ user: wallet, traded: new Set(rows.map(({ conditionId }) => conditionId)).size })
     }),
     route('GET /oi', (request) =>
       ok(
@@ -305,16 +197,5 @@ export const dataV1Routes = (deps: DataDeps): Route[] => {
           })),
       ),
     ),
-    route('GET /holders', (request) => listHolders(deps, request)),
-    route('GET /live-volume', (request) => {
-      const event = request.query.get('id')
-      const rows = markets
-        .filter((market) => market.event.id === event)
-        .map((market) => ({
-          market: market.conditionId,
-          value: unitsNumber(venue.state.markets.get(market.conditionId)?.volume ?? 0n),
-        }))
-      return ok([{ total: rows.reduce((sum, { value }) => sum + value, 0), markets: rows }])
-    }),
   ]
 }

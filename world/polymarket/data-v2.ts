@@ -1,7 +1,7 @@
+import { activityRow, outcomeRow, tradeRow } from './data-rows.ts'
 import {
   type DataDeps,
   isShownActivity,
-  type PublicTrade,
   percent,
   publicTrades,
   totalValue,
@@ -10,15 +10,18 @@ import {
 } from './data-v1.ts'
 import { averagePrice, unitsNumber } from './decimal.ts'
 import { booleanOf, HttpError, integerOf, ok, type Request, type Route, route } from './http.ts'
-import { marketByCondition, otherOutcome } from './markets.ts'
+import { marketByCondition } from './markets.ts'
 import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
-import type { Activity } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
 /** The newer form of the Data API: `{data, pagination}`, opaque cursors, names with underscores. */
 
 const pageMax = 1_000
 const pageDefault = 100
+
+const invalid = (message: string, parameter: string): never => {
+  throw new HttpError(400, message, { code: 'invalid_request', retryable: false, parameter })
+}
 
 type Cursor = { limit: number; offset: number; bound: string }
 
@@ -32,22 +35,13 @@ const decode = (text: string, bound: string): Cursor => {
   } catch {
     // Answered below, as any other cursor that was not issued here.
   }
-  throw new HttpError(400, 'invalid cursor', {
-    code: 'invalid_request',
-    retryable: false,
-    parameter: 'cursor',
-  })
+  return invalid('invalid cursor', 'cursor')
 }
 
 /** The cursor carries the size of the page, and what it was issued for. */
 const page = <T>(rows: readonly T[], { query }: Request, bound: string, view: (row: T) => unknown) => {
   const text = query.get('cursor')
-  if (query.has('offset'))
-    throw new HttpError(400, 'offset is not supported', {
-      code: 'invalid_request',
-      retryable: false,
-      parameter: 'offset',
-    })
+  if (query.has('offset')) return invalid('offset is not supported', 'offset')
   const { limit, offset } =
     text === null
       ? { limit: integerOf(query, 'limit', { fallback: pageDefault, max: pageMax }), offset: 0 }
@@ -77,13 +71,10 @@ const basisOf = ({ size, cost, bought, boughtCash }: Position) =>
   size === 0 ? { price: averagePrice(boughtCash, bought) } : { price: averagePrice(cost, size) }
 
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
-  const { market, outcome, size, cost, fees, bought, boughtCash, realized, firstMs, lastMs } = position
+  const { market, size, cost, fees, bought, boughtCash, realized, firstMs, lastMs } = position
   const value = worthOf(venue, position)
-  const other = otherOutcome(outcome)
   return {
-    proxy_wallet: wallet,
-    token_id: market.tokens[outcome],
-    condition_id: market.conditionId,
+    ...outcomeRow(venue, wallet, position),
     current_size: unitsNumber(size),
     avg_price: Number(basisOf(position).price),
     entry_cost_usdc: unitsNumber(cost),
@@ -102,16 +93,7 @@ const positionView = (venue: Venue, wallet: string, all: readonly Position[], po
     mergeable: hasBoth(all, position),
     negative_risk: market.chain.isNegRisk,
     archived: false,
-    title: market.question,
-    slug: market.slug,
-    icon: '',
     event_id: market.event.id,
-    event_slug: market.event.slug,
-    outcome: market.outcomes[outcome],
-    outcome_index: outcome,
-    opposite_outcome: market.outcomes[other],
-    opposite_token_id: market.tokens[other],
-    end_date: new Date(venue.state.genesisMs + 365 * 86_400_000).toISOString().slice(0, 10),
     last_event_at: Math.floor(lastMs / 1_000),
     first_entry_at: Math.floor(firstMs / 1_000),
     name: '',
@@ -133,10 +115,6 @@ const statuses: readonly string[] = ['OPEN', 'REDEEMABLE', 'REDEEMABLE_LOST', 'M
 const parameterOf = ({ query }: Request, snake: string, camel: string): string | null =>
   query.get(snake) ?? query.get(camel)
 
-const invalid = (message: string, parameter: string): never => {
-  throw new HttpError(400, message, { code: 'invalid_request', retryable: false, parameter })
-}
-
 const listPositions = ({ venue, realism }: DataDeps, request: Request) => {
   const wallet = walletOfQuery(request)
   const status = request.query.get('status') ?? 'OPEN'
@@ -154,32 +132,6 @@ const listPositions = ({ venue, realism }: DataDeps, request: Request) => {
   )
 }
 
-const profile = { name: '', pseudonym: '', bio: '', profile_image: '', profile_image_optimized: '' }
-
-const activityView = (row: Activity) => {
-  const market = marketByCondition(row.conditionId)
-  const { outcome } = row
-  return {
-    proxy_wallet: row.wallet,
-    timestamp: Math.floor(row.atMs / 1_000),
-    condition_id: row.conditionId,
-    type: row.type,
-    size: unitsNumber(row.shares),
-    usdc_size: unitsNumber(row.cash),
-    transaction_hash: row.hash,
-    price: row.type === 'TRADE' ? Number(averagePrice(row.cash, row.shares)) : 0,
-    token_id: outcome === null || !market ? '' : market.tokens[outcome],
-    side: row.type === 'TRADE' ? (row.side ?? '') : '',
-    outcome_index: outcome ?? 999,
-    title: market?.question ?? '',
-    slug: market?.slug ?? '',
-    icon: '',
-    event_slug: market?.event.slug ?? '',
-    outcome: outcome === null || !market ? '' : market.outcomes[outcome],
-    ...profile,
-  }
-}
-
 const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
   const { query } = request
   const wallet = walletOfQuery(request)
@@ -189,31 +141,10 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
   const hidesMoves =
     booleanOf(query, 'exclude_deposits_withdrawals') ?? booleanOf(query, 'excludeDepositsWithdrawals') ?? true
   const rows = rowsOf(venue, wallet, venue.state.nowMs - realism.lagMs('dataLag')).filter((row) =>
-    isShownActivity(row, request, hidesMoves),
+    isShownActivity(row, request, { hidesMoves }),
   )
   if (direction !== 'ASC') rows.reverse()
-  return page(rows, request, `activity ${direction}`, activityView)
-}
-
-const tradeView = ({ trade, leg }: PublicTrade) => {
-  const market = marketByCondition(trade.conditionId)
-  return {
-    proxy_wallet: leg.wallet,
-    side: leg.side,
-    token_id: leg.signed.tokenId,
-    condition_id: trade.conditionId,
-    size: unitsNumber(leg.shares),
-    price: Number(averagePrice(leg.cash, leg.shares)),
-    timestamp: Math.floor(trade.matchMs / 1_000),
-    title: market?.question ?? '',
-    slug: market?.slug ?? '',
-    icon: '',
-    event_slug: market?.event.slug ?? '',
-    outcome: market?.outcomes[leg.outcome] ?? '',
-    outcome_index: leg.outcome,
-    ...profile,
-    transaction_hash: trade.hash,
-  }
+  return page(rows, request, `activity ${direction}`, activityRow)
 }
 
 const resolutionView = (venue: Venue, conditionId: string) => {
@@ -252,7 +183,7 @@ export const dataV2Routes = (deps: DataDeps): Route[] => {
     route('GET /v2/positions', (request) => listPositions(deps, request)),
     route('GET /v2/activity', (request) => listActivity(deps, request)),
     route('GET /v2/trades', (request) =>
-      page(publicTrades(venue, request, atMs()), request, 'trades', tradeView),
+      page(publicTrades(venue, request, atMs()), request, 'trades', tradeRow),
     ),
     route('GET /v2/value', (request) => {
       const wallet = walletOfQuery(request)

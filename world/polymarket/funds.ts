@@ -1,6 +1,6 @@
 import { contracts } from './chain/addresses.ts'
-import { exchangeOf } from './chain/orders.ts'
 import type { Address } from './chain/chain-terms.ts'
+import { exchangeOf } from './chain/orders.ts'
 import { type AssetType, assetOf, type ChainPort, type FundsRead } from './chain-port.ts'
 import type { Funds, OrderInput } from './place-order.ts'
 import type { RealismControl } from './realism.ts'

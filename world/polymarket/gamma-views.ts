@@ -3,6 +3,7 @@ import { minimumSize } from './catalog.ts'
 import { contracts } from './chain/addresses.ts'
 import { bestPrice } from './clob-views.ts'
 import { priceText, unitsNumber, unitsText } from './decimal.ts'
+import { pick } from './http.ts'
 import { type Market, marketsOf } from './markets.ts'
 import type { MarketState } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
@@ -36,25 +37,20 @@ const priceFields = (venue: Venue, market: Market, state: MarketState) => {
   }
 }
 
+const periods = ['24hr', '1wk', '1mo', '1yr']
+const perPeriod = (value: number, kind = '') =>
+  Object.fromEntries(periods.map((period) => [`volume${period}${kind}`, value]))
+
 const volumeFields = (state: MarketState) => {
   const volume = unitsNumber(state.volume)
   return {
     volume: unitsText(state.volume),
     volumeNum: volume,
-    volume24hr: volume,
-    volume1wk: volume,
-    volume1mo: volume,
-    volume1yr: volume,
-    volume24hrClob: volume,
-    volume1wkClob: volume,
-    volume1moClob: volume,
-    volume1yrClob: volume,
+    ...perPeriod(volume),
+    ...perPeriod(volume, 'Clob'),
+    ...perPeriod(0, 'Amm'),
     volumeClob: volume,
     volumeAmm: 0,
-    volume24hrAmm: 0,
-    volume1wkAmm: 0,
-    volume1moAmm: 0,
-    volume1yrAmm: 0,
     liquidity: '100000',
     liquidityNum: 100_000,
     liquidityClob: 100_000,
@@ -140,30 +136,38 @@ const datesOf = (venue: Venue) => {
   }
 }
 
-const pictures = { image: '', icon: '', twitterCardImage: '' }
-
-const flags = {
+/** Markets and events have these alike. */
+const commonFlags = {
+  active: true,
   archived: false,
   new: false,
   featured: false,
   restricted: true,
+  cyom: false,
+  enableOrderBook: true,
+  automaticallyActive: true,
+  pendingDeployment: false,
+  deploying: false,
+  requiresTranslation: false,
+  commentsEnabled: true,
+  competitive: 0.9,
+  image: '',
+  icon: '',
+}
+
+const marketFlags = {
+  ...commonFlags,
   ready: true,
   funded: true,
   approved: true,
-  cyom: false,
   rfqEnabled: false,
-  enableOrderBook: true,
   manualActivation: false,
-  automaticallyActive: true,
   clearBookOnStart: false,
-  pendingDeployment: false,
-  deploying: false,
   holdingRewardsEnabled: false,
-  requiresTranslation: false,
   notificationsEnabled: true,
-  commentsEnabled: true,
   pagerDutyNotificationEnabled: false,
   fpmmLive: false,
+  twitterCardImage: '',
 }
 
 const marketFields = (venue: Venue, market: Market) => {
@@ -183,13 +187,11 @@ const marketFields = (venue: Venue, market: Market) => {
     groupItemTitle: market.title,
     groupItemThreshold: String(market.index),
     submitted_by: contracts.conditionalTokens,
-    active: true,
     closed: state.isClosed,
     acceptingOrders: !state.isClosed,
     orderPriceMinTickSize: state.tick / 10_000,
     orderMinSize: minimumSize,
     secondsDelay: market.secondsDelay,
-    competitive: 0.9,
     score: 0,
     updatedAt: iso(state.changedMs),
     clobRewards: [],
@@ -198,8 +200,7 @@ const marketFields = (venue: Venue, market: Market) => {
     gameStartTime: null,
     sportsMarketType: null,
     line: null,
-    ...pictures,
-    ...flags,
+    ...marketFlags,
     ...datesOf(venue),
     ...outcomeFields(market, state),
     ...volumeFields(state),
@@ -235,30 +236,18 @@ export const eventView = (venue: Venue, event: CatalogEvent) => {
     creationDate: iso(venue.state.genesisMs),
     published_at: iso(venue.state.genesisMs),
     category: event.category,
-    active: true,
     closed: isClosed,
     closedTime: isClosed ? iso(Math.max(...states.map(({ resolvedMs }) => resolvedMs))) : null,
-    archived: false,
-    new: false,
-    featured: false,
-    restricted: true,
-    image: '',
-    icon: '',
     featuredImage: '',
     liquidity: 100_000 * markets.length,
     liquidityAmm: 0,
     liquidityClob: 100_000 * markets.length,
     volume,
-    volume24hr: volume,
-    volume1wk: volume,
-    volume1mo: volume,
-    volume1yr: volume,
+    ...perPeriod(volume),
+    ...commonFlags,
     openInterest: 0,
     sortBy: 'price',
-    competitive: 0.9,
     commentCount: 0,
-    commentsEnabled: true,
-    enableOrderBook: true,
     negRisk: event.isNegRisk,
     enableNegRisk: event.isNegRisk,
     negRiskMarketID,
@@ -268,14 +257,9 @@ export const eventView = (venue: Venue, event: CatalogEvent) => {
     showAllOutcomes: true,
     showMarketImages: false,
     automaticallyResolved: false,
-    automaticallyActive: true,
     gmpChartMode: 'default',
-    cyom: false,
     live: false,
     ended: isClosed,
-    pendingDeployment: false,
-    deploying: false,
-    requiresTranslation: false,
     estimateValue: false,
     cantEstimate: false,
     ...pick(datesOf(venue), ['startDate', 'endDate', 'createdAt']),
@@ -286,6 +270,3 @@ export const eventView = (venue: Venue, event: CatalogEvent) => {
     eventCreators: [],
   }
 }
-
-const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
-  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>

@@ -48,7 +48,7 @@ const hasTag = (event: CatalogEvent, { query }: Request): boolean => {
 const volumeOf = (venue: Venue, list: readonly Market[]): number =>
   list.reduce((sum, { conditionId }) => sum + Number(stateOf(venue, conditionId).volume), 0)
 
-/** By volume, or by id for every other key: all that differs between these markets. */
+/** Sorts by volume, or by id for every other key: all that differs between these markets. */
 const ordered = <T extends { id: string }>(
   list: readonly T[],
   { query }: Request,
@@ -63,9 +63,8 @@ const ordered = <T extends { id: string }>(
 const filterEvents = (venue: Venue, request: Request): CatalogEvent[] => {
   const { query } = request
   const [closed, title] = [booleanOf(query, 'closed'), query.get('title_search')]
-  if (booleanOf(query, 'active') === false || booleanOf(query, 'archived') === true) {
-    if (closed !== true) return []
-  }
+  const isPast = booleanOf(query, 'active') === false || booleanOf(query, 'archived') === true
+  if (isPast && closed !== true) return []
   const list = events.filter(
     (event) =>
       within(listOf(query, 'id'), event.id) &&
@@ -179,12 +178,9 @@ export const gammaRoutes = (venue: Venue): Route[] => {
   const { genesisMs } = venue.state
   const event = (each: CatalogEvent) => eventView(venue, each)
   const market = (each: Market) => marketView(venue, each)
-  const eventBy = (key: 'id' | 'slug', value: string | undefined) =>
-    requireFound(events.find((each) => each[key] === value))
-  const marketBy = (key: 'id' | 'slug', value: string | undefined) =>
-    requireFound(markets.find((each) => each[key] === value))
-  const tagBy = (key: 'id' | 'slug', value: string | undefined) =>
-    requireFound(tags.find((each) => each[key] === value))
+  type Key = 'id' | 'slug'
+  const by = <T extends Record<Key, string>>(list: readonly T[], key: Key, value: string | undefined) =>
+    requireFound(list.find((each) => each[key] === value))
   const tagList = (list: typeof tags) => list.map((each) => tagView(each, genesisMs))
   return [
     route('GET /status', () => ({ status: 200, body: 'OK', headers: plain })),
@@ -193,25 +189,21 @@ export const gammaRoutes = (venue: Venue): Route[] => {
       const { rows, more } = keyset(filterEvents(venue, request), request, event)
       return ok({ events: rows, ...more })
     }),
-    route('GET /events/slug/:slug', (_request, [slug]) => ok(event(eventBy('slug', slug)))),
-    route('GET /events/:id', (_request, [id]) => ok(event(eventBy('id', id)))),
-    route('GET /events/:id/tags', (_request, [id]) => ok(tagList([...eventBy('id', id).tags]))),
+    route('GET /events/slug/:slug', (_request, [slug]) => ok(event(by(events, 'slug', slug)))),
+    route('GET /events/:id', (_request, [id]) => ok(event(by(events, 'id', id)))),
+    route('GET /events/:id/tags', (_request, [id]) => ok(tagList([...by(events, 'id', id).tags]))),
     route('GET /markets', (request) => ok(listed(filterMarkets(venue, request), request, market))),
     route('GET /markets/keyset', (request) => {
       const { rows, more } = keyset(filterMarkets(venue, request), request, market)
       return ok({ markets: rows, ...more })
     }),
-    route('GET /markets/slug/:slug', (_request, [slug]) => ok(market(marketBy('slug', slug)))),
-    route('GET /markets/:id', (_request, [id]) => ok(market(marketBy('id', id)))),
-    route('GET /markets/:id/tags', (_request, [id]) => ok(tagList([...marketBy('id', id).event.tags]))),
+    route('GET /markets/slug/:slug', (_request, [slug]) => ok(market(by(markets, 'slug', slug)))),
+    route('GET /markets/:id', (_request, [id]) => ok(market(by(markets, 'id', id)))),
+    route('GET /markets/:id/tags', (_request, [id]) => ok(tagList([...by(markets, 'id', id).event.tags]))),
     route('GET /public-search', (request) => ok(search(venue, request))),
     route('GET /tags', (request) => ok(listed(tags, request, (each) => tagView(each, genesisMs)))),
-    route('GET /tags/slug/:slug', (_request, [slug]) => ok(tagView(tagBy('slug', slug), genesisMs))),
-    route('GET /tags/:id', (_request, [id]) => ok(tagView(tagBy('id', id), genesisMs))),
-    route('GET /series', () => ok([])),
-    route('GET /sports', () => ok([])),
-    route('GET /comments', () => ok([])),
-    route('GET /teams', () => ok([])),
+    route('GET /tags/slug/:slug', (_request, [slug]) => ok(tagView(by(tags, 'slug', slug), genesisMs))),
+    route('GET /tags/:id', (_request, [id]) => ok(tagView(by(tags, 'id', id), genesisMs))),
   ]
 }
 
@@ -222,8 +214,8 @@ export const cachedRoutes = (routes: readonly Route[], lagMs: () => number): Rou
     ...each,
     handle: async (request, parameters) => {
       const key = `${request.path}?${request.query}`
-      const kept = cached.get(key)
-      if (kept && Date.now() - kept.atMs < lagMs()) return kept.reply
+      const stored = cached.get(key)
+      if (stored && Date.now() - stored.atMs < lagMs()) return stored.reply
       const reply = await each.handle(request, parameters)
       if (cached.size >= 1_000) cached.clear()
       cached.set(key, { atMs: Date.now(), reply })

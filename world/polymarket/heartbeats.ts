@@ -1,4 +1,4 @@
-import { cancelOrders, openOrdersOf } from './cancel.ts'
+import { cancelScope } from './cancel.ts'
 import type { Venue } from './venue.ts'
 
 /** A client that has once sent a heartbeat loses its orders when it falls silent for this long. */
@@ -20,11 +20,6 @@ export const loseHeartbeats = (venue: Venue): void => {
   for (const [user, { dueMs }] of state.heartbeats) {
     if (dueMs > state.nowMs) continue
     state.heartbeats.delete(user)
-    const open = openOrdersOf(venue, user)
-    cancelOrders(
-      venue,
-      user,
-      open.map(({ id }) => id),
-    )
+    cancelScope(venue, user, {})
   }
 }

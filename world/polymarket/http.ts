@@ -76,3 +76,7 @@ export const booleanOf = (query: URLSearchParams, name: string): boolean | undef
   const value = query.get(name)
   return value === 'true' ? true : value === 'false' ? false : undefined
 }
+
+/** The fields of a record that a view shows as they are. */
+export const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>

@@ -1,5 +1,5 @@
 import { hashText, toHex } from '#world/venue-core/signature.ts'
-import { houseWallet } from './house-maker.ts'
+import { makerWallet } from './market-maker.ts'
 import type { Leg } from './state.ts'
 import { changeTrade } from './trades.ts'
 import { addActivity, marketOf, type Venue } from './venue.ts'
@@ -43,7 +43,7 @@ export const creditLedger = (
 }
 
 const isShort = (venue: Venue, leg: Leg, token: string): boolean =>
-  leg.wallet !== houseWallet &&
+  leg.wallet !== makerWallet &&
   (leg.side === 'BUY'
     ? ledgerBalance(venue, leg.wallet, dollars) < BigInt(leg.cash + leg.fee)
     : ledgerBalance(venue, leg.wallet, token) < BigInt(leg.shares))

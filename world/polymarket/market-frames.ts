@@ -1,4 +1,4 @@
-import { bestPrice, bookView } from './clob-views.ts'
+import { bestPrice, bookView, spreadText } from './clob-views.ts'
 import { averagePrice, priceText, unitsText } from './decimal.ts'
 import { bookPrice, type Market, type OutcomeIndex } from './markets.ts'
 import type { Trade } from './state.ts'
@@ -13,7 +13,7 @@ export const bookFrame = (venue: Venue, market: Market, outcome: OutcomeIndex): 
   ...bookView(venue, market, outcome),
 })
 
-/** Of the first outcome: price and side, then size. */
+/** The sizes of the book of the first outcome, by price and side. */
 export type Depth = Map<string, { price: number; buy: boolean; size: number }>
 
 export const depthOf = (venue: Venue, market: Market): Depth => {
@@ -57,19 +57,15 @@ export const priceChangeFrame = (venue: Venue, market: Market, changes: readonly
   timestamp: atText(venue),
 })
 
-export const bestFrame = (venue: Venue, market: Market, outcome: OutcomeIndex): Frame => {
-  const bid = bestPrice(venue, market, outcome, { buy: true })
-  const ask = bestPrice(venue, market, outcome, { buy: false })
-  return {
-    event_type: 'best_bid_ask',
-    market: market.conditionId,
-    asset_id: market.tokens[outcome],
-    best_bid: bestText(venue, market, outcome, { buy: true }),
-    best_ask: bestText(venue, market, outcome, { buy: false }),
-    spread: bid === undefined || ask === undefined ? '' : priceText(ask - bid),
-    timestamp: atText(venue),
-  }
-}
+export const bestFrame = (venue: Venue, market: Market, outcome: OutcomeIndex): Frame => ({
+  event_type: 'best_bid_ask',
+  market: market.conditionId,
+  asset_id: market.tokens[outcome],
+  best_bid: bestText(venue, market, outcome, { buy: true }),
+  best_ask: bestText(venue, market, outcome, { buy: false }),
+  spread: spreadText(venue, market, outcome) ?? '',
+  timestamp: atText(venue),
+})
 
 export const lastTradeFrame = (market: Market, { taker, hash }: Trade, atMs: number): Frame => ({
   event_type: 'last_trade_price',

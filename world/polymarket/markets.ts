@@ -1,14 +1,14 @@
 import { hashText, toHex } from '#world/venue-core/signature.ts'
 import { type CatalogEvent, type CatalogMarket, catalog } from './catalog.ts'
-import { binaryMarketV2, negRiskEvent, negRiskEventV2, standardMarket } from './chain/ids.ts'
 import type { ChainEvent, ChainMarket, Hex } from './chain/chain-terms.ts'
+import { binaryMarketV2, negRiskEvent, negRiskEventV2, standardMarket } from './chain/ids.ts'
 
 /** A listed market with its ids. */
 export type Market = CatalogMarket & {
   index: number
   event: CatalogEvent
   chain: ChainMarket
-  /** Of the event on the chain, where it has several markets. */
+  /** The event on the chain, where it has several markets. */
   chainEvent: ChainEvent | null
   conditionId: Hex
   /** Decimal text, in the order of the outcomes. */

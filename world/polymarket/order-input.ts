@@ -1,8 +1,8 @@
 import type { ExchangeName, Hex, OrderVerdict } from './chain/chain-terms.ts'
 import { exchangeOf, verifyOrder } from './chain/orders.ts'
 import { priceText, unit } from './decimal.ts'
-import { toChainOrder } from './house-maker.ts'
 import { HttpError } from './http.ts'
+import { toChainOrder } from './market-maker.ts'
 import { type Market, type OutcomeIndex, outcomeByToken } from './markets.ts'
 import type { OrderInput } from './place-order.ts'
 import type { ApiKey, OrderType, Side, SignedFields, TradePlan } from './state.ts'
@@ -105,12 +105,9 @@ const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: stri
   return { price: exact, size: shares, spend: null }
 }
 
-const otherExchanges = (exchange: ExchangeName): ExchangeName[] =>
-  (['standardExchange', 'negRiskExchange', 'exchangeV3'] as const).filter((each) => each !== exchange)
-
 type Context = {
   key: ApiKey
-  plan: (isMarketOrder: boolean) => TradePlan
+  plan: (order: { isMarketOrder: boolean }) => TradePlan
   tickOf: (market: Market) => number
   eoaMakers: 'allowed' | 'refused'
 }
@@ -120,9 +117,9 @@ const verify = (signed: SignedFields, exchange: ExchangeName): OrderVerdict & { 
   const verdict = verifyOrder(order, exchange)
   if (verdict.isValid) return verdict
   // Signed for the protocol of other markets.
-  const isOtherVersion = otherExchanges(exchange).some(
-    (other) => (other === 'exchangeV3') !== (exchange === 'exchangeV3') && verifyOrder(order, other).isValid,
-  )
+  const others =
+    exchange === 'exchangeV3' ? (['standardExchange', 'negRiskExchange'] as const) : (['exchangeV3'] as const)
+  const isOtherVersion = others.some((other) => verifyOrder(order, other).isValid)
   throw new HttpError(400, isOtherVersion ? 'order_version_mismatch' : 'invalid signature')
 }
 
@@ -155,7 +152,6 @@ export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Conte
   if (verdict.owner.toLowerCase() !== key.address) throw new HttpError(400, signerMismatch)
   if (postOnly === true && type !== 'GTC' && type !== 'GTD') return rejectPayload()
   const expiration = digits((order as Record<string, unknown>).expiration ?? '0')
-  const isMarketOrder = type === 'FOK' || type === 'FAK'
   return {
     id: verdict.hash,
     conditionId: market.conditionId,
@@ -170,6 +166,6 @@ export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Conte
     user: key.address,
     wallet: signed.maker.toLowerCase(),
     signed,
-    plan: plan(isMarketOrder),
+    plan: plan({ isMarketOrder: type === 'FOK' || type === 'FAK' }),
   }
 }

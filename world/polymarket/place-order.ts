@@ -104,10 +104,8 @@ const refuseMode = (venue: Venue, order: OrderInput): OrderResult | undefined =>
   const { name } = venue.state.mode
   if (name === 'postOnly' && !order.postOnly)
     return {
-      ...(refuse('post-only mode: only post-only orders and cancels are allowed', 503) as {
-        error: string
-        status: number
-      }),
+      error: 'post-only mode: only post-only orders and cancels are allowed',
+      status: 503,
       isPostOnlyMode: true,
     }
   if (name === 'cancelOnly')
@@ -154,7 +152,7 @@ export const setStatus = (venue: Venue, order: Order, status: OrderStatus): void
   venue.state.timed.delete(order.id)
 }
 
-/** Gives a house order its id when somebody meets it. */
+/** Gives a quote of the market maker its id when somebody meets it. */
 export type Identify = (order: Order) => void
 
 /** The chain settles so many at once; a taker that meets more gets several trades. */

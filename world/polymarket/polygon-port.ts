@@ -1,6 +1,6 @@
 import { contracts } from './chain/addresses.ts'
 import type { Address, Reads } from './chain/chain-terms.ts'
-import { type AssetType, type ChainPort, spendersOf } from './chain-port.ts'
+import { type AssetType, type ChainPort, maximum, spendersOf } from './chain-port.ts'
 
 /** Approvals rarely change; balances are read each time. */
 const approvalsMs = 3_000
@@ -14,8 +14,6 @@ const tokenOf = (asset: AssetType): Address =>
     : asset === 'CONDITIONAL'
       ? contracts.conditionalTokens
       : contracts.positionManager
-
-const maximum = 2n ** 256n - 1n
 
 export const polygonPort = (reads: Reads): ChainPort => {
   const known = new Map<string, Known>()

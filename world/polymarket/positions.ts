@@ -9,7 +9,7 @@ export type Position = {
   market: Market
   outcome: OutcomeIndex
   size: number
-  /** Of what is still held, without fees. */
+  /** The cost of what is still held, without fees. */
   cost: number
   fees: number
   bought: number

@@ -1,8 +1,8 @@
 import type { Rpc } from '#world/evm/rpc.ts'
 import { addressOf } from './chain/accounts.ts'
 import { approvalCalls, prepareCall } from './chain/calls.ts'
-import { placeContracts } from './chain/place.ts'
 import type { ChainEvent, ChainMarket, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
+import { placeContracts } from './chain/place.ts'
 import type { Engine } from './machine.ts'
 import { markets } from './markets.ts'
 

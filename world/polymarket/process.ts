@@ -1,18 +1,22 @@
-import { mkdirSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { useCompileCache } from '#world/compile-cache.ts'
+import type { Rpc } from '#world/evm/rpc.ts'
+import type { BridgeChain } from './bridge-worker.ts'
 import type { Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import type { ChainPort } from './chain-port.ts'
 
 useCompileCache()
 const { rpcAt } = await import('#world/evm/rpc.ts')
-const { listen } = await import('#world/venue-core/http.ts')
+const { exitOnFatal, intervalMaxMs, readVenueOptions, runVenue } = await import(
+  '#world/venue-core/venue-process.ts'
+)
 const { createInjectedFailures } = await import('#world/venue-core/injected-failures.ts')
 const { startWorkLoop } = await import('#world/venue-core/work-loop.ts')
 const { bridgeRoutes } = await import('./bridge.ts')
+const { carryAll } = await import('./bridge-worker.ts')
 const { createBuckets } = await import('./buckets.ts')
 const { createChainIndex } = await import('./chain-index.ts')
 const { ledgerPort } = await import('./chain-port.ts')
+const { chainId } = await import('./chain/addresses.ts')
 const { createReads } = await import('./chain/reads.ts')
 const { createSender } = await import('./chain/sender.ts')
 const { createWorldMoney } = await import('./chain/world-money.ts')
@@ -36,58 +40,28 @@ const { serve } = await import('./server.ts')
 const { settleAllOnChain, settleAllOnLedger } = await import('./settlement.ts')
 const { openStream } = await import('./stream.ts')
 
-const { values } = parseArgs({
-  options: {
-    'data-dir': { type: 'string' },
-    'compile-cache': { type: 'string' },
-    port: { type: 'string', default: '0' },
-    'control-port': { type: 'string', default: '0' },
-    seed: { type: 'string', default: '1' },
-    'polygon-port': { type: 'string' },
-    'tick-ms': { type: 'string', default: '1000' },
-    'settle-ms': { type: 'string', default: '100' },
-    'index-ms': { type: 'string', default: '500' },
-    realism: { type: 'string', default: 'quiet' },
-    'realism-seed': { type: 'string', default: '1' },
-    'watch-stdin': { type: 'boolean', default: false },
-  },
-})
-
-type Numeric = 'port' | 'control-port' | 'seed' | 'tick-ms' | 'settle-ms' | 'index-ms' | 'realism-seed'
-
-const integer = (name: Numeric, min: number, max: number): number => {
-  const value = Number(values[name])
-  if (Number.isInteger(value) && value >= min && value <= max) return value
-  throw new Error(`--${name} must be ${min} to ${max}`)
-}
-
-const dataDir = values['data-dir']
-if (dataDir === undefined) throw new Error('--data-dir is required')
-mkdirSync(dataDir, { recursive: true })
-
-const onFatal = (error: unknown): never => {
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
-  process.exit(70)
-}
-const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647), onFatal)
+const options = readVenueOptions({ 'chain-ports': '{}', 'settle-ms': '100', 'index-ms': '500' })
+const engine = openEngine(options.dataDir, options.seed, exitOnFatal)
 const faults = createInjectedFailures()
 const realism = createRealismControl({
-  ...readRealism({ preset: values.realism }, quiet),
-  seed: integer('realism-seed', 0, 2_147_483_647),
+  ...readRealism({ preset: options.realism.preset }, quiet),
+  seed: options.realism.seed,
 })
 
-type Chain = { sender: Sender; reads: Reads; money: WorldMoney; index: () => Promise<void> }
+type Chain = { sender: Sender; reads: Reads; money: WorldMoney; rpc: Rpc; index: () => Promise<void> }
 
 const openChain = async (port: number): Promise<Chain> => {
   const rpc = rpcAt(port)
   const [sender, reads] = [createSender(rpc), createReads(rpc)]
   const money = createWorldMoney(rpc, sender)
   await prepareChain({ engine, rpc, sender, reads, money })
-  return { sender, reads, money, index: createChainIndex(engine, rpc) }
+  return { sender, reads, money, rpc, index: createChainIndex(engine, rpc) }
 }
 
-const polygonNode = values['polygon-port']
-const chain = polygonNode === undefined ? undefined : await openChain(Number(polygonNode))
+/** The ports are by the id of their chain. */
+const chainPorts = JSON.parse(options.text('chain-ports') ?? '{}') as Record<string, number>
+const { [chainId]: polygonNode, ...otherNodes } = chainPorts
+const chain = polygonNode === undefined ? undefined : await openChain(polygonNode)
 const port: ChainPort = chain ? polygonPort(chain.reads) : ledgerPort(engine.venue)
 
 const onError = (error: Error): void => {
@@ -96,8 +70,14 @@ const onError = (error: Error): void => {
 const settle = chain
   ? () => settleAllOnChain({ engine, sender: chain.sender })
   : () => settleAllOnLedger(engine)
-const settlement = startWorkLoop(settle, { everyMs: integer('settle-ms', 5, 600_000), onError })
+const settlement = startWorkLoop(settle, { everyMs: options.integer('settle-ms', 5, intervalMaxMs), onError })
 const relay = chain && startWorkLoop(() => relayAll({ engine, realism, ...chain }), { everyMs: 100, onError })
+const bridgeChains: BridgeChain[] = chain
+  ? [{ id: String(chainId), rpc: chain.rpc, sender: chain.sender }]
+  : []
+for (const [id, rpc] of Object.entries(otherNodes).map(([name, at]) => [name, rpcAt(at)] as const))
+  bridgeChains.push({ id, rpc, sender: createSender(rpc, Number(id)) })
+const carrying = chain && startWorkLoop(() => carryAll(engine, bridgeChains), { everyMs: 250, onError })
 const resolver = createResolver(engine, realism, chain?.sender)
 const indexing =
   chain &&
@@ -106,7 +86,7 @@ const indexing =
       await chain.index()
       await resolver.autoRedeem()
     },
-    { everyMs: integer('index-ms', 20, 600_000), onError },
+    { everyMs: options.integer('index-ms', 20, intervalMaxMs), onError },
   )
 
 const orderDeps = {
@@ -133,31 +113,14 @@ const server = serve({
 })
 const stream = openStream({ server, engine, realism, faults, prefix: '/ws' })
 const control = serveControl({ engine, faults, realism, stream, resolver, settlement, relay, chain })
-// An idle client must not reuse a connection that the server is closing.
-for (const listener of [server, control]) listener.keepAliveTimeout = 120_000
-const listening = await listen(server, integer('port', 0, 65_535))
-const controlPort = await listen(control, integer('control-port', 0, 65_535))
-
-const ticking = setInterval(() => engine.submit({ kind: 'tick' }), integer('tick-ms', 20, 600_000))
-
-let stopping = false
-const stop = (): void => {
-  if (stopping) return
-  stopping = true
-  clearInterval(ticking)
-  for (const loop of [settlement, relay, indexing]) loop?.stop()
-  stream.close()
-  for (const listener of [server, control]) {
-    listener.close()
-    listener.closeAllConnections()
-  }
-  engine.close()
-  process.exit(0)
-}
-process.on('SIGTERM', stop)
-process.on('SIGINT', stop)
-if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
-
-process.stdout.write(
-  `${JSON.stringify({ ready: true, port: listening, controlPort, realism: values.realism, seed: realism.current().seed })}\n`,
-)
+await runVenue({
+  options,
+  engine,
+  server,
+  control,
+  stream,
+  stopWork: () => {
+    for (const loop of [settlement, relay, carrying, indexing]) loop?.stop()
+  },
+  realismSeed: realism.current().seed,
+})

@@ -150,7 +150,40 @@ export const stormy: Realism = {
   versionMismatchRate: 0.02,
 }
 
-export const presets: Readonly<Record<string, Realism>> = { quiet, realistic, stormy }
+/** One trouble each, on every occasion. */
+const troubles: Readonly<Record<string, Partial<Realism>>> = {
+  laggingReads: Object.fromEntries(
+    ['orders', 'trades', 'balance', 'data', 'gamma', 'relayer'].map((server) => [`${server}Lag`, late]),
+  ),
+  failedMatches: { settleDelay: { rate: 1, minMs: 200, maxMs: 2_000 }, failRate: 1 },
+  replacedHashes: { retryRate: 1, unbroadcastRate: 1 },
+  phantomLocks: { phantomRate: 1 },
+  geoblocked: { geoblock: 'blocked' },
+  closeOnly: { geoblock: 'closeOnly' },
+  depositWalletsOnly: { eoaMakers: 'refused' },
+  throttled: { ordersPerSecond: 2, cancelsPerSecond: 4 },
+  busy: { busyRate: 1 },
+  queued: { queue: { rate: 1, minMs: 500, maxMs: 20_000 } },
+  lostReplies: { lostReplyRate: 1 },
+  lateReplies: { lateReply: { rate: 1, minMs: 1_000, maxMs: 15_000 } },
+  proxyPages: { htmlRate: 1 },
+  droppedSockets: { streamDropMs: 1_000 },
+  busyRelayer: { relayer: { ...quiet.relayer, busyRate: 1 } },
+  staleNonces: { relayer: { ...quiet.relayer, nonceMismatchRate: 1 } },
+  skippedRedeems: { relayer: { ...quiet.relayer, precheckRate: 1 } },
+  relayerQuota: { relayer: { ...quiet.relayer, dailyQuota: 1 } },
+  contradictoryNegRisk: { negRiskContradictionRate: 1 },
+  versionMismatches: { versionMismatchRate: 1 },
+}
+
+export const presets: Readonly<Record<string, Realism>> = {
+  quiet,
+  realistic,
+  stormy,
+  ...Object.fromEntries(
+    Object.entries(troubles).map(([name, settings]) => [name, { ...quiet, ...settings }]),
+  ),
+}
 
 const rate = (name: string, value: unknown): number => numberIn(name, value, 0, 1)
 
@@ -181,36 +214,20 @@ const autoRedeemOf = (name: string, value: unknown): Realism['autoRedeem'] => {
   }
 }
 
-const parsers: Parsers<Realism> = {
+const ofKind = (setting: unknown) => (typeof setting === 'number' ? rate : lagOf)
+
+/** Numbers are rates unless they are named below. */
+const parsers = {
+  ...Object.fromEntries(Object.entries(quiet).map(([name, setting]) => [name, ofKind(setting)])),
   seed: (name, value) => Math.trunc(numberIn(name, value, 0, 2_147_483_647)),
-  ordersLag: lagOf,
-  tradesLag: lagOf,
-  balanceLag: lagOf,
-  dataLag: lagOf,
-  gammaLag: lagOf,
-  relayerLag: lagOf,
-  socketLag: lagOf,
-  settleDelay: lagOf,
-  confirmDelay: lagOf,
-  failRate: rate,
-  retryRate: rate,
-  unbroadcastRate: rate,
-  phantomRate: rate,
-  queue: lagOf,
-  busyRate: rate,
-  lostReplyRate: rate,
-  lateReply: lagOf,
-  htmlRate: rate,
   ordersPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   cancelsPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   streamDropMs: (name, value) => numberIn(name, value, 0, longestMs),
-  negRiskContradictionRate: rate,
-  versionMismatchRate: rate,
   geoblock: oneOf('open', 'blocked', 'closeOnly'),
   eoaMakers: oneOf('allowed', 'refused'),
   relayer: relayerOf,
   autoRedeem: autoRedeemOf,
-}
+} as Parsers<Realism>
 
 export type RealismControl = SettingsControl<Realism>
 
@@ -223,7 +240,10 @@ export const createRealismControl = (
 ): RealismControl => createSettingsControl(initial, { quiet, parsers }, onChange)
 
 /** Drawn when an order arrives and stored with it, so that a replay is equal. */
-export const drawPlan = (control: RealismControl, isMarketOrder: boolean): TradePlan => {
+export const drawPlan = (
+  control: RealismControl,
+  { isMarketOrder }: { isMarketOrder: boolean },
+): TradePlan => {
   if (!control.isSet()) return plainPlan
   const { failRate, retryRate, unbroadcastRate, phantomRate } = control.current()
   return {

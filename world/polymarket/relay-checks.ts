@@ -113,13 +113,12 @@ export const callsOfSafe = ({ to, value, data, operation }: SafeTransaction): Wa
   return calls ?? invalid('operation')
 }
 
-const isSame = (a: string | undefined, b: string): boolean => a?.toLowerCase() === b.toLowerCase()
-
-export const requireSignedBatch = (batch: WalletBatch, signature: Hex, owner: string): void => {
-  if (!isSame(recoverBatch(batch, signature), owner)) throw new HttpError(400, 'invalid signature')
+const requireSigner = (signer: string | undefined, owner: string): void => {
+  if (signer?.toLowerCase() !== owner.toLowerCase()) throw new HttpError(400, 'invalid signature')
 }
 
-export const requireSignedSafe = (transaction: SafeTransaction, signature: Hex, owner: string): void => {
-  if (!isSame(recoverSafeTransaction(transaction, signature), owner))
-    throw new HttpError(400, 'invalid signature')
-}
+export const requireSignedBatch = (batch: WalletBatch, signature: Hex, owner: string): void =>
+  requireSigner(recoverBatch(batch, signature), owner)
+
+export const requireSignedSafe = (transaction: SafeTransaction, signature: Hex, owner: string): void =>
+  requireSigner(recoverSafeTransaction(transaction, signature), owner)

@@ -4,11 +4,10 @@ import type { Address, Call, Reads, Sender } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
 import { readBatch, readSafe } from './relay-checks.ts'
+import { isUnderWay, nextState, sendStored } from './sent.ts'
 import type { RelayTransaction } from './state.ts'
 
 type Deps = { engine: Engine; sender: Sender; reads: Reads; realism: RealismControl }
-
-const persisted = (engine: Engine): Promise<void> => new Promise((resolve) => engine.afterPersist(resolve))
 
 const callOf = (transaction: RelayTransaction): Call => {
   const { type, from, body } = transaction
@@ -50,33 +49,20 @@ const begin = async (deps: Deps, transaction: RelayTransaction): Promise<void> =
     change(deps, transaction, { state: 'STATE_FAILED', error: `execution reverted: ${reason}` })
     return
   }
-  const attempt = await sender.sign('relayer', call)
-  change(deps, transaction, { state: 'STATE_EXECUTED', attempt, hash: attempt.hash })
-  await persisted(engine)
-  await sender.submit(attempt)
+  await sendStored({ engine, sender, account: 'relayer' }, call, (sent) => change(deps, transaction, sent))
 }
 
 const follow = async (deps: Deps, transaction: RelayTransaction): Promise<void> => {
-  const { attempt, state } = transaction
-  if (!attempt) return
-  const found = await deps.sender.stateOf(attempt)
-  if (found.state === 'unknown') return deps.sender.submit(attempt)
-  if (found.state === 'replaced')
-    return change(deps, transaction, { state: 'STATE_FAILED', error: 'transaction was replaced' })
-  if (found.state !== 'mined') return
-  if (found.receipt.status === 'reverted')
-    return change(deps, transaction, { state: 'STATE_FAILED', error: 'transaction reverted' })
-  if (state === 'STATE_EXECUTED') change(deps, transaction, { state: 'STATE_MINED' })
-  else change(deps, transaction, { state: 'STATE_CONFIRMED' })
+  const state = await nextState(deps.sender, transaction)
+  if (state === 'STATE_FAILED') change(deps, transaction, { state, error: 'transaction reverted' })
+  else if (state) change(deps, transaction, { state })
 }
-
-const openStates: readonly string[] = ['STATE_NEW', 'STATE_EXECUTED', 'STATE_MINED']
 
 /** Each transaction moves by one state in a run, so that a client sees every state. */
 export const relayAll = async (deps: Deps): Promise<void> => {
   const { engine } = deps
   for (const transaction of [...engine.venue.state.relay.values()]) {
-    if (!openStates.includes(transaction.state) || engine.nowMs() < transaction.notBeforeMs) continue
+    if (!isUnderWay(transaction) || engine.nowMs() < transaction.notBeforeMs) continue
     if (transaction.state === 'STATE_NEW') await begin(deps, transaction)
     else await follow(deps, transaction)
   }

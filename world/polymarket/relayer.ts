@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type RelayerCaller, requireRelayer } from './auth.ts'
 import { addressOf as accountAddress } from './chain/accounts.ts'
 import { contracts } from './chain/addresses.ts'
-import { safeOf, walletOf } from './chain/ids.ts'
 import type { Address, Reads } from './chain/chain-terms.ts'
-import { HttpError, ok, type Reply, type Request, type Route, route } from './http.ts'
+import { safeOf, walletOf } from './chain/ids.ts'
+import { HttpError, ok, pick, type Reply, type Request, type Route, route } from './http.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
 import {
@@ -72,73 +72,43 @@ const requireNonce = ({ realism }: RelayerDeps, given: bigint, onChain: bigint):
     throw new HttpError(400, `batch nonce ${given} does not match on-chain nonce ${expected}`)
 }
 
-type Draft = Pick<
-  RelayTransaction,
-  'type' | 'from' | 'to' | 'wallet' | 'owner' | 'data' | 'nonce' | 'signature'
->
+/** What was checked of a request. */
+type Checked = Pick<RelayTransaction, 'wallet'> &
+  Partial<Pick<RelayTransaction, 'data' | 'nonce' | 'signature'>>
 
-const readCreate = (body: Fields): Draft => {
-  const from = addressOf(body, 'from')
-  const to = addressOf(body, 'to')
-  if (to.toLowerCase() !== contracts.walletFactory.toLowerCase())
+const checkCreate = (body: Fields, from: Address): Checked => {
+  if (addressOf(body, 'to').toLowerCase() !== contracts.walletFactory.toLowerCase())
     throw new HttpError(400, 'invalid request: to')
-  return {
-    type: 'WALLET-CREATE',
-    from,
-    to,
-    wallet: walletOf(from).toLowerCase(),
-    owner: from,
-    data: '0x',
-    nonce: '0',
-    signature: '0x',
-  }
+  return { wallet: walletOf(from) }
 }
 
-const readWallet = async (deps: RelayerDeps, body: Fields): Promise<Draft> => {
-  const from = addressOf(body, 'from')
+const checkBatch = async (deps: RelayerDeps, body: Fields, from: Address): Promise<Checked> => {
   const { batch, signature } = readBatch(body)
-  if (walletOf(from).toLowerCase() !== batch.wallet.toLowerCase())
+  const { wallet, nonce } = batch
+  if (walletOf(from).toLowerCase() !== wallet.toLowerCase())
     throw new HttpError(400, 'invalid request: depositWallet')
   requireAllowedCalls(batch.calls, deps.realism.current().relayer.refusedTargets)
   requireSignedBatch(batch, signature, from)
-  requireNonce(deps, batch.nonce, await requireChain(deps).walletNonce(batch.wallet))
+  requireNonce(deps, nonce, await requireChain(deps).walletNonce(wallet))
   if (Number(batch.deadline) * 1_000 <= deps.engine.nowMs()) throw new HttpError(400, 'deadline expired')
-  return {
-    type: 'WALLET',
-    from,
-    to: addressOf(body, 'to'),
-    wallet: batch.wallet.toLowerCase(),
-    owner: from,
-    data: '0x',
-    nonce: String(batch.nonce),
-    signature,
-  }
+  return { wallet, nonce: String(nonce), signature }
 }
 
-const readSafeDraft = async (deps: RelayerDeps, body: Fields): Promise<Draft> => {
-  const from = addressOf(body, 'from')
+const checkSafe = async (deps: RelayerDeps, body: Fields, from: Address): Promise<Checked> => {
   const { transaction, signature } = readSafe(body)
-  if (safeOf(from).toLowerCase() !== transaction.safe.toLowerCase())
+  const { safe, data, nonce } = transaction
+  if (safeOf(from).toLowerCase() !== safe.toLowerCase())
     throw new HttpError(400, 'invalid request: proxyWallet')
   requireAllowedCalls(callsOfSafe(transaction), deps.realism.current().relayer.refusedTargets)
   requireSignedSafe(transaction, signature, from)
-  requireNonce(deps, transaction.nonce, await requireChain(deps).safeNonce(transaction.safe))
-  return {
-    type: 'SAFE',
-    from,
-    to: transaction.to,
-    wallet: transaction.safe.toLowerCase(),
-    owner: from,
-    data: transaction.data,
-    nonce: String(transaction.nonce),
-    signature,
-  }
+  requireNonce(deps, nonce, await requireChain(deps).safeNonce(safe))
+  return { wallet: safe, data, nonce: String(nonce), signature }
 }
 
-const readDraft = (deps: RelayerDeps, body: Fields): Draft | Promise<Draft> => {
-  if (body.type === 'WALLET-CREATE') return readCreate(body)
-  if (body.type === 'WALLET') return readWallet(deps, body)
-  if (body.type === 'SAFE') return readSafeDraft(deps, body)
+const check = (deps: RelayerDeps, body: Fields, from: Address): Checked | Promise<Checked> => {
+  if (body.type === 'WALLET-CREATE') return checkCreate(body, from)
+  if (body.type === 'WALLET') return checkBatch(deps, body, from)
+  if (body.type === 'SAFE') return checkSafe(deps, body, from)
   throw new HttpError(400, 'invalid request: type')
 }
 
@@ -148,14 +118,23 @@ const submit = async (deps: RelayerDeps, request: Request): Promise<Reply> => {
   const body = request.body
   if (typeof body !== 'object' || body === null) throw new HttpError(400, 'invalid request body')
   const fields = body as Fields
-  requireAccount(caller, addressOf(fields, 'from'))
+  const from = addressOf(fields, 'from')
+  requireAccount(caller, from)
   requireChain(deps)
   const day = requireQuota(deps)
-  const draft = await readDraft(deps, fields)
-  requireIdle(deps, draft.wallet)
+  const checked = await check(deps, fields, from)
+  const wallet = checked.wallet.toLowerCase()
+  requireIdle(deps, wallet)
   const nowMs = engine.nowMs()
   const transaction: RelayTransaction = {
-    ...draft,
+    data: '0x',
+    nonce: '0',
+    signature: '0x',
+    ...checked,
+    wallet,
+    from,
+    to: addressOf(fields, 'to'),
+    type: fields.type as RelayTransaction['type'],
     id: randomUUID(),
     metadata: typeof fields.metadata === 'string' ? fields.metadata.slice(0, 500) : '',
     body: fields,
@@ -176,16 +155,9 @@ const submit = async (deps: RelayerDeps, request: Request): Promise<Reply> => {
 const iso = (ms: number): string => new Date(ms).toISOString()
 
 const fieldsOf = (transaction: RelayTransaction) => ({
-  from: transaction.from,
-  to: transaction.to,
-  data: transaction.data,
-  nonce: transaction.nonce,
+  ...pick(transaction, ['from', 'to', 'data', 'nonce', 'signature', 'state', 'type', 'metadata']),
   value: '0',
-  signature: transaction.signature,
-  state: transaction.state,
-  type: transaction.type,
-  owner: transaction.owner,
-  metadata: transaction.metadata,
+  owner: transaction.from,
 })
 
 const newView = (transaction: RelayTransaction) => ({
@@ -247,19 +219,6 @@ export const relayerRoutes = (deps: RelayerDeps): Route[] => {
         ({ from }) => caller.kind === 'builder' || from.toLowerCase() === caller.address,
       )
       return ok(list.slice(-100).reverse().map(oldView))
-    }),
-    route('GET /relayer/api/keys', (request) => {
-      const caller = requireRelayer(request, state)
-      if (caller.kind === 'builder') return ok([])
-      const keys = [...state.relayerKeys].filter(([, { address }]) => address === caller.address)
-      return ok(
-        keys.map(([apiKey, { address, createdMs }]) => ({
-          apiKey,
-          address,
-          createdAt: iso(createdMs),
-          updatedAt: iso(createdMs),
-        })),
-      )
     }),
   ]
 }

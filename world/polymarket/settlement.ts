@@ -2,8 +2,8 @@ import { addressOf, signHash } from './chain/accounts.ts'
 import { settleCall } from './chain/calls.ts'
 import type { Fill, Hex, Sender, Settlement } from './chain/chain-terms.ts'
 import { exchangeOf } from './chain/orders.ts'
-import { houseWallet, toChainOrder } from './house-maker.ts'
 import type { Engine } from './machine.ts'
+import { makerWallet, toChainOrder } from './market-maker.ts'
 import type { Leg, Trade } from './state.ts'
 import { isOpenTrade } from './trades.ts'
 import { marketOf } from './venue.ts'
@@ -16,7 +16,7 @@ const persisted = (engine: Engine): Promise<void> => new Promise((resolve) => en
 const fillOf = ({ signed, wallet, orderId, shares, cash, fee }: Leg): Fill => ({
   order: {
     ...toChainOrder(signed),
-    signature: wallet === houseWallet ? signHash('maker', orderId as Hex) : signed.signature,
+    signature: wallet === makerWallet ? signHash('maker', orderId as Hex) : signed.signature,
   },
   shares: BigInt(shares),
   cash: BigInt(cash),
@@ -58,7 +58,8 @@ const failOrRetry = async ({ engine, sender }: Deps, trade: Trade): Promise<void
   const reason = await sender.simulate(addressOf('operator'), settleCall(settlementOf(trade)))
   const error = reason ?? 'transaction reverted'
   // An earlier attempt has settled it after all.
-  if (/AlreadySettled/.test(error)) engine.submit({ kind: 'trade', id: trade.id, status: 'MINED' })
+  if (/AlreadySettled/.test(error))
+    engine.submit({ kind: 'trade', id: trade.id, status: 'MINED', attempt: null })
   else if (trade.plan.fails || trade.attempts >= attemptsMax)
     engine.submit({ kind: 'trade', id: trade.id, status: 'FAILED', error, attempt: null })
   else engine.submit({ kind: 'trade', id: trade.id, status: 'RETRYING', error, attempt: null })

@@ -1,5 +1,5 @@
 import type { RandomState } from '#world/venue-core/random.ts'
-import type { Hex, SignedTransaction } from './chain/chain-terms.ts'
+import type { Address, Hex, SignedTransaction } from './chain/chain-terms.ts'
 import type { OutcomeIndex } from './markets.ts'
 
 /** The state of the venue as plain data: a snapshot is this and the books. */
@@ -30,7 +30,12 @@ export type State = {
   relayed: { day: number; count: number }
   relayerKeys: Map<string, { address: string; createdMs: number }>
   builderKeys: Map<string, ApiKey>
+  /** By their address on EVM chains. */
   bridges: Map<string, Bridge>
+  /** By chain and transfer. */
+  carries: Map<string, Carry>
+  /** By chain: the last block whose transfers are known. */
+  bridgeBlocks: Map<string, number>
   /** Money of a venue without a chain: wallet, then asset. */
   ledger: Map<string, Map<string, bigint>>
   scannedBlock: number
@@ -228,26 +233,45 @@ export type RelayState =
   | 'STATE_INVALID'
   | 'STATE_FAILED'
 
-export type RelayTransaction = {
+/** What becomes of a transaction that the venue signs once, stores, and sends. */
+export type Sent = { state: RelayState; hash: string; attempt: SignedTransaction | null }
+
+export type RelayTransaction = Sent & {
   id: string
   type: 'WALLET-CREATE' | 'WALLET' | 'SAFE'
   from: string
   to: string
   wallet: string
-  owner: string
   data: string
   nonce: string
   signature: string
   metadata: string
   /** The whole request, to build the call from. */
   body: Record<string, unknown>
-  state: RelayState
   error: string
-  hash: string
-  attempt: SignedTransaction | null
   createdMs: number
   updatedMs: number
   notBeforeMs: number
 }
 
-export type Bridge = { wallet: string; kind: 'deposit' | 'withdraw'; evm: string; svm: string; btc: string }
+/** An address to which money is sent, and where it goes from there. */
+export type Bridge = {
+  kind: 'deposit' | 'withdraw'
+  evm: string
+  svm: string
+  btc: string
+  chainId: string
+  token: Address
+  recipient: Address
+}
+
+/** One transfer to a bridge's address, on its way. */
+export type Carry = Sent & {
+  key: string
+  bridge: Bridge
+  chainId: string
+  token: string
+  units: string
+  originHash: string
+  createdMs: number
+}

@@ -27,7 +27,7 @@ const uuid = (seed: number, sequence: number): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** Of the taker, in units: shares * rate * (p * (1 - p))^exponent, rounded down. */
+/** The fee of the taker in units: shares * rate * (p * (1 - p))^exponent, rounded down. */
 export const takerFee = (conditionId: string, shares: number, price: number): number => {
   const { fee } = marketOf(conditionId)
   if (!fee) return 0

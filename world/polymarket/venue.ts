@@ -20,7 +20,7 @@ export type Venue = {
   books: Map<string, Book>
   bySeq: Map<number, Order>
   events: VenueEvent[]
-  /** Of the order that is being placed. */
+  /** The matches of the order that is being placed. */
   matches: Match[]
   /** Own resting orders that the order being placed would have met. */
   selfCanceled: number[]
@@ -93,6 +93,8 @@ export const newState = (seed: number, nowMs: number): State => {
     relayerKeys: new Map(),
     builderKeys: new Map([[localBuilder.key, localBuilder]]),
     bridges: new Map(),
+    carries: new Map(),
+    bridgeBlocks: new Map(),
     ledger: new Map(),
     scannedBlock: 0,
     chainPrepared: false,

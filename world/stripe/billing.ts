@@ -1,4 +1,3 @@
-import { invalid } from './errors.ts'
 import { announceInvoice, lineOf, newInvoice } from './invoices.ts'
 import type { Customer, Invoice, PortalSession, Price, Session, Subscription } from './objects.ts'
 import { chargeInvoice, decide, disputeIfAsked, markPaid, type PaymentResult } from './payments.ts'
@@ -44,6 +43,7 @@ function newSubscription(shop: Shop, session: Session, customer: Customer): Subs
     collection_method: 'charge_automatically',
     currency: price.currency,
     latest_invoice: null,
+    schedule: null,
     metadata: session.subscription_metadata,
   }
 }
@@ -133,6 +133,28 @@ export function prorationOf(shop: Shop, portal: PortalSession): Proration {
   return { price, credit, charge, total: charge - credit, keepsPeriod }
 }
 
+/** The account schedules a smaller price for the end of the period. */
+function scheduleAtEnd(shop: Shop, subscription: Subscription, price: Price): void {
+  const former = subscription.schedule && shop.store.get('subscription_schedule', subscription.schedule)
+  if (former) former.price = price.id
+  else {
+    const schedule = shop.store.add({
+      ...shop.base(),
+      id: shop.store.newId('subscription_schedule'),
+      object: 'subscription_schedule',
+      subscription: subscription.id,
+      customer: subscription.customer,
+      status: 'active',
+      released_subscription: null,
+      metadata: {},
+      price: price.id,
+    })
+    subscription.schedule = schedule.id
+  }
+  shop.emit('customer.subscription.updated', subscription, shop.originOf(subscription.customer))
+  shop.store.save()
+}
+
 /** Changes the price of a subscription, whose period begins anew unless it is kept; what is unused is deducted. */
 export function confirmUpdate(
   shop: Shop,
@@ -142,7 +164,11 @@ export function confirmUpdate(
   const subscription = shop.store.get('subscription', portal.flow.subscription_update_confirm.subscription)
   const customer = shop.store.get('customer', subscription.customer)
   const { price, credit, charge, total, keepsPeriod } = prorationOf(shop, portal)
-  if (total < 0) throw invalid('The account schedules a smaller price for the end of the period.')
+  if (total < 0) {
+    scheduleAtEnd(shop, subscription, price)
+    portal.used = true
+    return { paid: true }
+  }
   const [item] = subscription.items.data
   const now = shop.seconds()
   const end = keepsPeriod ? item.current_period_end : periodEnd(now, price.recurring.interval, now)

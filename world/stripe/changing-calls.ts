@@ -4,7 +4,7 @@ import { invalid } from './errors.ts'
 import { listOf, mapOf, objectOf, requiredText, textOf } from './form.ts'
 import { type PortalSession, type Session, shown } from './objects.ts'
 import { closeDispute, refund } from './payments.ts'
-import { cancelAtEnd, endSubscription, expire } from './renewals.ts'
+import { cancelAtEnd, endSchedule, endSubscription, expire } from './renewals.ts'
 import type { Shop } from './shop.ts'
 
 /** The calls that change something. */
@@ -118,8 +118,29 @@ function subscriptionCalls(shop: Shop): Call[] {
         const subscription = alive(id)
         Object.assign(subscription.metadata, mapOf(params, 'metadata'))
         const wanted = textOf(params, 'cancel_at_period_end')
+        if (wanted !== undefined && subscription.schedule)
+          throw invalid(
+            `The subscription is managed by the subscription schedule \`${subscription.schedule}\`, and updating any cancelation behavior directly is not allowed. Please update the schedule instead.`,
+          )
         if (wanted !== undefined) cancelAtEnd(shop, subscription, { isWanted: wanted === 'true' })
         return subscription
+      },
+    },
+    {
+      method: 'POST',
+      path: /^\/v1\/subscription_schedules\/(\w+)\/release$/,
+      fields: {},
+      run: ({ id }) => {
+        const schedule = shop.store.get('subscription_schedule', id)
+        if (schedule.subscription === null)
+          throw invalid(
+            `You cannot release a subscription schedule that is currently in the \`${schedule.status}\` status. You can only release a subscription schedule that is in the \`not_started\` or \`active\` status.`,
+          )
+        const subscription = alive(schedule.subscription)
+        endSchedule(subscription, schedule, 'released')
+        shop.emit('customer.subscription.updated', subscription, shop.originOf(subscription.customer))
+        shop.store.save()
+        return schedule
       },
     },
     {

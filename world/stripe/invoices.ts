@@ -21,7 +21,7 @@ export const lineOf = (
   pricing: {
     type: 'price_details',
     price_details: { price: price.id, product: price.product },
-    unit_amount_decimal: String(price.unit_amount),
+    unit_amount_decimal: String(isProration ? amount : price.unit_amount),
   },
   parent: {
     type: 'subscription_item_details',

@@ -67,7 +67,18 @@ export type Subscription = Base<'subscription'> & {
   collection_method: 'charge_automatically'
   currency: string
   latest_invoice: string | null
+  schedule: string | null
   metadata: Metadata
+}
+/** A smaller price that a subscription takes on with its next period. */
+export type Schedule = Base<'subscription_schedule'> & {
+  subscription: string | null
+  customer: string
+  status: 'active' | 'completed' | 'released'
+  released_subscription: string | null
+  metadata: Metadata
+  /** Only the world sees it. */
+  price: string
 }
 export type Line = {
   id: string
@@ -194,6 +205,7 @@ export type Objects = {
   customer: Customer
   'checkout.session': Session
   subscription: Subscription
+  subscription_schedule: Schedule
   invoice: Invoice
   payment_intent: PaymentIntent
   charge: Charge
@@ -212,6 +224,7 @@ export const prefixes: Record<ObjectName, string> = {
   customer: 'cus',
   'checkout.session': 'cs_test',
   subscription: 'sub',
+  subscription_schedule: 'sub_sched',
   invoice: 'in',
   payment_intent: 'pi',
   charge: 'ch',
@@ -226,6 +239,7 @@ export const prefixes: Record<ObjectName, string> = {
 const hidden: Partial<Record<ObjectName, readonly string[]>> = {
   customer: ['card', 'origin'],
   'checkout.session': ['price', 'subscription_metadata'],
+  subscription_schedule: ['price'],
   invoice: ['payment_intent'],
   'billing_portal.session': ['used', 'expires_at'],
   webhook_endpoint: ['secret'],

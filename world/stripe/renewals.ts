@@ -1,5 +1,5 @@
 import { announceInvoice, lineOf, newInvoice } from './invoices.ts'
-import type { Invoice, Session, Subscription } from './objects.ts'
+import type { Invoice, Schedule, Session, Subscription } from './objects.ts'
 import { chargeInvoice, markPaid } from './payments.ts'
 import { periodEnd } from './periods.ts'
 import type { Shop } from './shop.ts'
@@ -42,12 +42,28 @@ function tryRenewal(shop: Shop, subscription: Subscription, invoice: Invoice, at
   }
 }
 
+export function endSchedule(
+  subscription: Subscription,
+  schedule: Schedule,
+  status: 'completed' | 'released',
+): void {
+  subscription.schedule = null
+  schedule.status = status
+  if (status === 'released') schedule.released_subscription = schedule.subscription
+  schedule.subscription = null
+}
+
 function renew(shop: Shop, subscription: Subscription): void {
   const [item] = subscription.items.data
   const start = item.current_period_end
   if (subscription.cancel_at_period_end) {
     endSubscription(shop, subscription, start)
     return
+  }
+  const schedule = subscription.schedule && shop.store.get('subscription_schedule', subscription.schedule)
+  if (schedule) {
+    item.price = shop.store.get('price', schedule.price)
+    endSchedule(subscription, schedule, 'completed')
   }
   const end = periodEnd(start, item.price.recurring.interval, subscription.billing_cycle_anchor)
   item.current_period_start = start

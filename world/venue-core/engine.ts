@@ -32,6 +32,8 @@ type Options<Venue, Command> = {
    * state.
    */
   onFatal: (error: unknown) => never
+  /** A proof in one process lets the time of its venue stand still and pass. */
+  clockMs?: () => number
 }
 
 export const openVenueEngine = <Venue extends Base<Event>, Command extends object, Event, Answer>({
@@ -39,11 +41,12 @@ export const openVenueEngine = <Venue extends Base<Event>, Command extends objec
   machine,
   tick,
   onFatal,
+  clockMs = Date.now,
 }: Options<Venue, Command>): Engine<Venue, Command, Event, Answer> => {
-  const { journal, venue, fresh } = openJournal(dataDir, machine, Date.now())
+  const { journal, venue, fresh } = openJournal(dataDir, machine, clockMs())
   // An offset that a test added to the clock stays over a restart.
-  let offsetMs = Math.max(0, venue.state.nowMs - Date.now())
-  const nowMs = () => Date.now() + offsetMs
+  let offsetMs = Math.max(0, venue.state.nowMs - clockMs())
+  const nowMs = () => clockMs() + offsetMs
 
   let lines: string[] = []
   let waiting: (() => void)[] = []

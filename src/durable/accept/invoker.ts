@@ -5,21 +5,21 @@ import { createTaskInvoker, type TaskInvoker, type TaskInvokerDeps } from './acc
 import { type ActRunnerDeps, runAct } from './act-invoker.ts'
 import { runAnswered } from './answer-with-result.ts'
 import { throwAsFault } from './faults.ts'
-import { type ShownUnits, throwWhereLagging } from './lagging-balances.ts'
+import { throwWhereLagging } from './lagging-balances.ts'
 import { createLockWaiters } from './lock-waiters.ts'
 import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
+import type { ShownBalances } from './shown-balances.ts'
 import { isStreamTask, runStreamTask } from './stream-task.ts'
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 
 export function createInvoker(
-  shownUnits: ShownUnits | undefined,
-  given: TaskInvokerDeps & Pick<ActRunnerDeps, 'acknowledgeAct'>,
+  given: TaskInvokerDeps & Pick<ActRunnerDeps, 'acknowledgeAct'> & { shownBalances: ShownBalances },
 ): Invoke {
   const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
   const tasks = createTaskInvoker(deps)
-  const { transactions, clock } = given
-  const lagging = { pool: transactions.pool, clock, shownUnits }
+  const { transactions, clock, shownBalances } = given
+  const lagging = { pool: transactions.pool, clock, shownBalances }
   return (call) =>
     dispatch(deps, tasks, call)
       .catch((error: unknown) => throwWhereLagging(lagging, call.caller?.userId, error))

@@ -5,6 +5,7 @@ import { toUnits } from '#kernel/money/money.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { isInsufficientBalance } from './faults.ts'
+import type { Place, ShownBalances } from './shown-balances.ts'
 
 /**
  * A shortage is not final while the node may lag: the node may not show yet the units that the user's recent tasks
@@ -17,10 +18,7 @@ const lagMs = 60_000
 const retryAfterSeconds = 1
 const tasksMax = 100
 
-type Place = { chainId: string; token: string }
-/** Returns the balance of a token that this instance showed to the user within the maximum age. */
-export type ShownUnits = (userId: string, place: Place, maxAgeMs: number) => bigint | undefined
-type LaggingDeps = { pool: Queryable; clock: Clock; shownUnits: ShownUnits | undefined }
+type LaggingDeps = { pool: Queryable; clock: Clock; shownBalances: ShownBalances }
 
 export async function throwWhereLagging(
   deps: LaggingDeps,
@@ -35,7 +33,7 @@ export async function throwWhereLagging(
   // The holds are read before the ended tasks: a task that ends in between counts in both, and never in neither.
   const heldUnits = await held(deps, userId, place)
   const broughtUnits = await recentlyBrought(deps, userId, place)
-  const seenUnits = deps.shownUnits?.(userId, place, lagMs) ?? 0n
+  const seenUnits = deps.shownBalances.unitsOf(userId, place, lagMs) ?? 0n
   // The shown balance may still include units that were spent after it was shown, so a net spend is subtracted.
   const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
   // Units that open tasks hold are not available, and may be spent on the chain already, so they count twice.

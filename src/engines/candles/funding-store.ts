@@ -14,7 +14,14 @@ export type FundingStore = {
 type FundingDeps = { db: Queryable; venue: Pick<MarketHistory, 'fundingPage'> }
 
 /** The venue returns at most 500 rates, of which each hour has one. */
-const pageMs = 480 * 3_600_000
+const hourMs = 3_600_000
+const pageMs = 480 * hourMs
+
+/** Returns until when a page is known: the venue publishes the rate of an hour shortly after it, so the last may still come. */
+function knownUntil({ fromMs, toMs }: Time, rates: readonly { atMs: number }[]): number {
+  const lastHourMs = Math.floor(toMs / hourMs) * hourMs
+  return rates.some(({ atMs }) => atMs >= lastHourMs) ? toMs : Math.max(fromMs, lastHourMs)
+}
 
 export function createFundingStore({ db, venue }: FundingDeps): FundingStore {
   async function filledOf(market: string): Promise<Time | undefined> {
@@ -28,7 +35,7 @@ export function createFundingStore({ db, venue }: FundingDeps): FundingStore {
 
   /** Reads the rates of one page, and widens by it the time that is known. */
   async function fillPage(market: string, page: Time, owner: string): Promise<void> {
-    const rates = await venue.fundingPage(market, page.fromMs, owner)
+    const rates = await venue.fundingPage(market, page, owner)
     const within = rates.filter(({ atMs }) => atMs < page.toMs)
     await query(
       db,
@@ -42,7 +49,7 @@ export function createFundingStore({ db, venue }: FundingDeps): FundingStore {
        on conflict (market) do update set
          filled_from_ms = least(funding_series.filled_from_ms, excluded.filled_from_ms),
          filled_to_ms = greatest(funding_series.filled_to_ms, excluded.filled_to_ms)`,
-      [market, page.fromMs, page.toMs],
+      [market, page.fromMs, knownUntil(page, rates)],
     )
   }
 

@@ -84,7 +84,7 @@ async function link(
   if (userId === undefined) throw notFound('agent', 'agents_list')
   if (codeAt !== undefined && (await store.hasNewerCode(tx, userId, codeAt)))
     throw conflict(
-      'The agent has asked for another code since: link it by that one',
+      'A newer code has replaced this one: enter the newest code of the agent',
       'a newer code replaces the one that was entered',
     )
   const added = await store.addLink(tx, { userId, personId: person.userId, name, now })

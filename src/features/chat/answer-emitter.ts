@@ -25,7 +25,8 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
       planning(v4_event, data) {
         const key = keyOf({ v4_event, data })
         if (planned.has(key)) return
-        if (planned.size >= planStepsMax) throw new Fault('conflict', 'The plan has too many steps')
+        if (planned.size >= planStepsMax)
+          throw new Fault('conflict', `An answer announces at most ${planStepsMax} steps of a plan`)
         planned.add(key)
         void writer.add('planning', { v4_event, data })
       },

@@ -37,7 +37,7 @@ async function candles(venue: MarketHistory, input: JsonObject, owner: string): 
   const { timeMs } = await venue.book(clockMarket, owner)
   const spanMs = timeframeMs[timeframe]
   const sinceMs = Math.floor(timeMs / spanMs) * spanMs - count * spanMs
-  const rows = await venue.candles(asset, timeframe, sinceMs, owner)
+  const rows = await venue.candles(asset, timeframe, { sinceMs, count }, owner)
   return {
     asset,
     timeframe,

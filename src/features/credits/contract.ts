@@ -22,7 +22,7 @@ export const contract = group('credits', {
   available: read('GET /v1/credits', {
     summary: 'Credits that can be spent now, by origin',
     description:
-      'Use it to see the credits left for paid operations. Amounts are whole credits, not USD. Next: `credits_packs` shows the packs.',
+      'Use it to see the credits left for paid operations. Amounts are whole credits, not USD. Next: `credits_packs` shows the packs, and `subscriptions_plans` the plans, which bring credits too.',
     access: 'read',
     output: T.Object(
       {

@@ -103,7 +103,7 @@ export function createCredits(deps: CreditsDeps): Credits {
 const insufficientCredits = (required: bigint, available: bigint): Fault =>
   new Fault(
     'insufficient_credits',
-    `This takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\``,
+    `This takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\`, or a plan with \`subscriptions_checkout\``,
     {
       extras: {
         required: Number(required),

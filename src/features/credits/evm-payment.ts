@@ -33,7 +33,10 @@ export const evmTrial = ({ batches, wire, evmAddressOf }: EvmPaymentDeps): Payme
     await batches.ready(id)
     // A till address without code would keep the coins and credit nothing.
     if (!(await wire.isTill(till)))
-      throw new Fault('unavailable', `The contract for payments is not on ${displayName}`)
+      throw new Fault(
+        'unavailable',
+        `Credits cannot be bought on ${displayName} now: its payment contract was not found`,
+      )
   },
   coinsOf: async ({ chain }, account) => (await chain.balances(account, [])).nativeUnits,
   async chargeOf({ till, userId, account, amountUnits }) {

@@ -144,7 +144,7 @@ async function orderTokens(
   throw invalid(
     'trigger_token_address',
     'unsupported_asset',
-    'The trigger is about USDC, whose price is 1: name the token whose price counts, as `token_in` of a sale',
+    'USDC has the fixed price 1: set `trigger_token_address` to the token whose price counts, for a sale that of `token_in`',
   )
 }
 

@@ -67,7 +67,8 @@ export type PolicyFeature = {
   policy: Policy
   /** Whether this policy issued the receipt; custody asks before it signs. */
   isAuthentic(receipt: PolicyReceipt): boolean
-  summary(userId: string): Promise<PolicySummary>
+  /** `paused` counts the switch of a venue whose chain is named. */
+  summary(userId: string, chainId?: string): Promise<PolicySummary>
   chatRemainingMicros(userId: string): Promise<bigint>
   setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
   /** Stops the opening of positions on an account about which gateway and venue disagree, until it is unfrozen. */
@@ -163,8 +164,8 @@ export function createPolicy(deps: PolicyDeps): PolicyFeature {
     operations: createOperations({ ...deps, view, platformLimits }),
     policy: engine({ ...deps, limits: platformLimits, view, issued }),
     isAuthentic: issued.isAuthentic,
-    async summary(userId) {
-      const { limits, spentMicros, paused } = await view(db, userId)
+    async summary(userId, chainId) {
+      const { limits, spentMicros, paused } = await view(db, userId, chainId === undefined ? {} : { chainId })
       return {
         per_transaction_usd: rules.usd(limits.perTransactionMicros),
         per_day_usd: rules.usd(limits.perDayMicros),

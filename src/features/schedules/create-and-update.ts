@@ -105,7 +105,7 @@ export async function create(
   if (all >= schedulesMax)
     throw new Fault(
       'limit_reached',
-      `A user has at most ${schedulesMax} schedules: change one that is disabled by \`schedules_update\``,
+      `A user has at most ${schedulesMax} schedules: reuse a disabled one with \`schedules_update\``,
       { extras: { max: schedulesMax } },
     )
   const id = uuidv7(now, deps.random)

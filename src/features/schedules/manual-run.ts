@@ -42,7 +42,7 @@ export async function runNow(
   if (isLive(row) && row.status !== 'active')
     throw new Fault(
       'conflict',
-      'A live strategy runs once it is active: activate it, or set its `mode` to `paper`',
+      'A live strategy runs only while it is active: activate it, or set its `mode` to `paper`',
       {
         extras: { status: row.status },
       },
@@ -62,7 +62,7 @@ function assertCredits(required: number, { credits: available }: UserFacts): voi
   if (available >= required) return
   throw new Fault(
     'insufficient_credits',
-    `A run takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\``,
+    `A run takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\`, or a plan with \`subscriptions_checkout\``,
     { extras: { required, available, missing: required - available, packs_path: '/credits/packs' } },
   )
 }

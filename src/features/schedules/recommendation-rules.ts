@@ -64,7 +64,10 @@ const skipAdvice: Readonly<Record<string, SkipAdvice>> = {
     priority: 'now',
     category: 'config',
     title: 'Credits were missing',
-    steps: ['Buy a pack by `credits_recharge`', 'Let it run less often by `schedules_update`'],
+    steps: [
+      'Buy a pack by `credits_recharge`, or a plan by `subscriptions_checkout`',
+      'Let it run less often by `schedules_update`',
+    ],
   },
   overlap: {
     priority: 'soon',

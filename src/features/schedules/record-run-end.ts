@@ -50,7 +50,8 @@ export type RunRecord = {
   at: Date
 }
 const troubleTexts: Readonly<Record<Trouble, string>> = {
-  no_credits: 'there were no credits for it: buy a pack by `credits_recharge`, then activate it again',
+  no_credits:
+    'there were no credits for it: buy a pack by `credits_recharge` or a plan by `subscriptions_checkout`, then activate it again',
   insufficient_balance: 'the balance did not cover it: fund the account, then activate it again',
   failed: 'it failed: `schedules_executions` says why',
 }

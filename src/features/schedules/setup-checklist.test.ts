@@ -37,6 +37,8 @@ test('an activation needs a time to come and the credits of a run', () => {
   for (const fields of [{ calendar: null }, { calendar: passed }, { max_runs: 3, run_count: 3 }])
     assert.deepEqual(missing(fields), ['schedule_valid'])
   assert.deepEqual(missing({ creditsPerRun: 2 }), ['credits_available'])
+  const credits = setupItems(state({ creditsPerRun: 2 })).find(({ key }) => key === 'credits_available')
+  assert.match(String(credits?.how), /credits_recharge.*subscriptions_checkout/)
   assert.deepEqual(missing({ compiled: orders }), [])
   for (const item of setupItems(state({ compiled: orders })))
     assert.equal(item.how === null, item.done, item.key)

@@ -84,7 +84,7 @@ function promptItems({ compiled, creditsPerRun, facts }: SetupState): Item[] {
     label: `There are credits for a run, which takes ${creditsPerRun}`,
     required: true,
     done: facts.credits >= creditsPerRun,
-    how: 'Buy a pack by `credits_recharge`',
+    how: 'Buy a pack by `credits_recharge`, or a plan by `subscriptions_checkout`',
   }
   if (!compiled.isSpending) return [credits]
   return [

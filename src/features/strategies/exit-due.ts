@@ -1,3 +1,4 @@
+import { backoffMs } from '#kernel/async/backoff.ts'
 import { decideExit } from '#market/strategies/decide.ts'
 import { isOvernight } from '#market/strategies/farming-rule.ts'
 import type { StrategyState } from '#market/strategies/strategy.ts'
@@ -10,37 +11,71 @@ import type { StrategyTerms } from './mode-driver.ts'
 export type EndState = {
   /** A strategy that was stopped opens nothing; its positions keep their exits and guards. */
   hasStopped: boolean
-  /** The reason of the last run, if that was an exit that has failed a while ago. */
-  unfinishedExit: string | null
+  /** The last runs, if they are exits that have failed one after another for the same cause. */
+  failedExit: FailedExit | null
+}
+export type FailedExit = {
+  reason: string
+  endedMs: number
+  /** How many there are, at most as many as change the pause. */
+  count: number
 }
 export type ExitGiven = {
   state: StrategyState
   terms: Pick<StrategyTerms, 'config' | 'timezone'>
-  endState: Pick<EndState, 'unfinishedExit'>
+  endState: Pick<EndState, 'failedExit'>
   dayEndOf: DayEndOf
 }
 /** Returns the end of the local day of a zone. */
 export type DayEndOf = (timezone: string, atMs: number) => number
 
-const exitAgainMs = 30_000
+const firstPauseMs = 30_000
+/** Whatever forbids an exit for long is not asked for more often than this. */
+const pauseMsMax = 300_000
+/** What a guard or the end of a day closes is tried again each minute until the venue says that nothing is left. */
+const urgentPauseMsMax = 60_000
+const countMax = 6
+
+type LastRun = { isFailedExit: boolean; reason: string; code: string | null; endedAt: Date | null }
 
 export async function readEndState(
   db: Queryable,
   { strategy_id, mode }: Pick<StrategyAccount, 'strategy_id' | 'mode'>,
-  nowMs: number,
 ): Promise<EndState> {
-  const [row] = await query<EndState>(
+  const rows = await query<LastRun & { hasStopped: boolean }>(
     db,
-    `select s.status in ('paused', 'disabled') as "hasStopped", e.reason as "unfinishedExit"
+    `select s.status in ('paused', 'disabled') as "hasStopped",
+       coalesce(e.execution_type = 'exit' and e.status = 'failed', false) as "isFailedExit",
+       case when e.decision ->> 'action' = 'exit' then e.decision ->> 'reason' else 'disabled' end as reason,
+       e.error ->> 'code' as code, e.ended_at as "endedAt"
      from strategy s left join lateral (
-       select case when execution_type = 'exit' and status = 'failed' and ended_at <= $3
-         then case when decision ->> 'action' = 'exit' then decision ->> 'reason' else 'disabled' end end as reason
-       from strategy_execution where strategy_id = s.id and mode = $2 order by number desc limit 1) e on true
-     where s.id = $1`,
-    [strategy_id, mode, new Date(nowMs - exitAgainMs)],
+       select number, execution_type, status, decision, error, ended_at from strategy_execution
+       where strategy_id = s.id and mode = $2 order by number desc limit $3) e on true
+     where s.id = $1 order by e.number desc`,
+    [strategy_id, mode, countMax],
   )
-  return row ?? { hasStopped: false, unfinishedExit: null }
+  return { hasStopped: rows[0]?.hasStopped ?? false, failedExit: failedExitOf(rows) }
 }
+
+/** Counts the newest runs that are failed exits of one cause. */
+export function failedExitOf(newestFirst: readonly LastRun[]): FailedExit | null {
+  const [last] = newestFirst
+  if (!last?.isFailedExit || !last.endedAt) return null
+  const other = newestFirst.findIndex(
+    ({ isFailedExit, reason, code }) => !isFailedExit || reason !== last.reason || code !== last.code,
+  )
+  const count = other === -1 ? newestFirst.length : other
+  return { reason: last.reason, endedMs: last.endedAt.getTime(), count }
+}
+
+const pauseAfter = (failures: number, maxMs: number): number =>
+  failures === 0 ? 0 : backoffMs({ firstMs: firstPauseMs, maxMs }, failures - 1)
+
+/** Whether an exit that a guard or the end of a day calls for is to begin now; the first one is repeated at once. */
+const isDueAgain = (failed: FailedExit | null, reason: string, nowMs: number): boolean =>
+  failed === null ||
+  failed.reason !== reason ||
+  nowMs >= failed.endedMs + pauseAfter(failed.count - 1, urgentPauseMsMax)
 
 /** Returns why an account has to end what it has open, unless the orders of a decision are under way. */
 export function exitDue(
@@ -50,13 +85,17 @@ export function exitDue(
   const { positions } = run.account
   if (positions.size === 0 || run.pending.length > 0) return undefined
   const { config, timezone } = terms
+  const { failedExit } = endState
+  const again = (reason: string) => (isDueAgain(failedExit, reason, state.now_ms) ? reason : undefined)
   const decided = decideExit(state, config.decision)
-  if (decided) return decided.reason
+  if (decided) return again(decided.reason)
   // A part that cannot be closed is not among the positions of the state.
   if (Object.keys(state.positions).length === 0) return undefined
   const day = { nowMs: state.now_ms, dayEndOf: (atMs: number) => dayEndOf(timezone, atMs) }
   const { strategy } = config.decision
-  if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return 'day_ends'
+  if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return again('day_ends')
   // Nothing else asks a second time for an exit.
-  return endState.unfinishedExit ?? undefined
+  return failedExit && state.now_ms >= failedExit.endedMs + pauseAfter(failedExit.count, pauseMsMax)
+    ? failedExit.reason
+    : undefined
 }

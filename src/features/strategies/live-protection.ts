@@ -16,8 +16,8 @@ import {
 import { leftAssets } from './live-cursor.ts'
 import {
   countStops,
-  isEntryAllowed,
   isOpen,
+  isStopped,
   lastRunOf,
   marketsOfOpenTasks,
   type OwnOrder,
@@ -35,7 +35,11 @@ import type { StrategyTerms } from './mode-driver.ts'
  * position that has a stop keeps one.
  */
 
-export type ProtectionDeps = StopLookupDeps & LiveCallDeps
+export type ProtectionDeps = StopLookupDeps &
+  LiveCallDeps & {
+    /** Whether a kill switch keeps a user from entering positions at the venue. */
+    isTradingPaused(userId: string): Promise<boolean>
+  }
 type Tending = { account: StrategyAccount; terms: StrategyTerms; nowMs: number }
 type AssetProtection = {
   asset: string
@@ -97,7 +101,9 @@ async function findNeeds(deps: ProtectionDeps, { account, terms, nowMs }: Tendin
   ])
   const { guards, account: held } = account.run
   const hasTripped = guards.tripped !== null || guards.trippedToday !== null
-  const mayEnter = !hasTripped && (await isEntryAllowed(db, whose))
+  const mayEnter =
+    !orders.some(restsToEnter) ||
+    !(hasTripped || (await isStopped(db, strategyId)) || (await deps.isTradingPaused(userId)))
   const needs: Need[] = []
   // The venue takes no stop for a part that is too small to be closed.
   const left = leftAssets(account, nowMs)
@@ -121,6 +127,9 @@ async function findNeeds(deps: ProtectionDeps, { account, terms, nowMs }: Tendin
   return needs
 }
 
+const restsToEnter = ({ reduce_only, trigger_price }: OwnOrder): boolean =>
+  !reduce_only && trigger_price === null
+
 const unstopped = (position: OpenPosition | undefined): OpenPosition | undefined => {
   if (!position) return undefined
   const { stop: _stop, ...rest } = position
@@ -141,8 +150,7 @@ export function needOf(protection: AssetProtection, { mayEnter }: { mayEnter: bo
   const units = own ? toFixedPoint(own.size) : 0n
   const covered = coveredUnits(orders)
   const isSettled = own === undefined || own.isSettled
-  const isResting =
-    !mayEnter && orders.some(({ reduce_only, trigger_price }) => !reduce_only && trigger_price === null)
+  const isResting = !mayEnter && orders.some(restsToEnter)
   const isWaiting = orders.some(({ reduce_only }) => !reduce_only)
   // The exits of an entry that rests belong to what it will open.
   const isSurplus = isSettled && !isWaiting && covered.all > units

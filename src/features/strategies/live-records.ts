@@ -191,16 +191,9 @@ export async function marketsOfOpenTasks(
   return new Set(rows.map(({ asset }) => asset))
 }
 
-/** Whether a strategy may enter positions: it is neither paused nor disabled, and no kill switch is set for its user. */
-export async function isEntryAllowed(db: Queryable, { userId, strategyId }: OwnQuery): Promise<boolean> {
-  const [row] = await query<{ is_allowed: boolean }>(
-    db,
-    `select not exists (select from strategy where id = $1 and status in ('paused', 'disabled'))
-       and not exists (select from kill_switch where (scope = 'global' and subject = '') or (scope = 'user'
-         and subject in ($2::text, (select person_id::text from agent_link where user_id = $2::uuid)))) as is_allowed`,
-    [strategyId, userId],
-  )
-  return row?.is_allowed === true
+export async function isStopped(db: Queryable, strategyId: string): Promise<boolean> {
+  const text = `select id from strategy where id = $1 and status in ('paused', 'disabled')`
+  return (await query(db, text, [strategyId])).length > 0
 }
 
 /** Whether a run, or a task that it has started, has not ended. */

@@ -280,8 +280,10 @@ async function act(
       data: { ...acting, driver: acted.data } as Acting & JsonObject,
       ...(apply && { store }),
     }
-  if (isExit && !acted.isFinal)
-    return { decideAgainMs: acted.outcome === 'executed' ? 0 : exitRetryMs, ...(apply && { store }) }
+  if (isExit && !acted.isFinal) {
+    const isWhole = acted.outcome === 'executed' && seq === 1
+    return { decideAgainMs: isWhole ? 0 : exitRetryMs, ...(apply && { store }) }
+  }
   const { realized } = await fillsOfRun(deps.db, run.id, run.strategy_id)
   const { outcome, error, skipReason } = acted
   return {
@@ -293,7 +295,10 @@ async function act(
   }
 }
 
-/** An exit of which something was not filled is sent again after this time. */
+/**
+ * An exit of which something was not filled is sent again after this time. So long it also waits where the venue has
+ * nothing any more and the account still has it, because the fills of a stop may be imported a minute later.
+ */
 const exitRetryMs = 1_000
 
 async function endWithoutOrders(deps: RunnerDeps, run: StrategyRunRow, acting: Acting): Promise<Acted> {

@@ -133,7 +133,7 @@ async function applyLook(
   const locked = await lockAccount(tx, { strategy_id, mode })
   if (!locked || locked.version !== version) return undefined
   const synced = await reading.apply(tx, locked)
-  const endState = await readEndState(tx, locked, nowMs)
+  const endState = await readEndState(tx, locked)
   const account = endState.hasStopped ? withoutEntries(synced.account) : synced.account
   const hasChanged = synced.hasChanged || account !== synced.account
   await storeFills(tx, synced.fills)

@@ -21,9 +21,14 @@ export type Reading = {
   invoices: readonly Invoice[]
   /** The payments that were read, by the ids of their invoices. */
   payments: ReadonlyMap<string, Payment>
+  /** What the prices of the invoices cost for a whole period, where plans have them. */
+  wholeCents: ReadonlyMap<string, bigint>
   now: Date
 }
-export type ApplyDeps = CreditDeps & { catalogue: Pick<PlanCatalogue, 'find'>; log: Pick<Log, 'warn'> }
+export type ApplyDeps = CreditDeps & {
+  catalogue: Pick<PlanCatalogue, 'find' | 'priced'>
+  log: Pick<Log, 'warn'>
+}
 type Applied = { events: NewEvent[]; role: PlanSubscriptionRow['role'] }
 
 const hourSeconds = 3_600
@@ -124,17 +129,20 @@ const every = (everySeconds: number, now: Date) => ({
   latestAt: later(now, everySeconds * 1_000),
 })
 
-const billingOf = ({ priceId, billedCents, priceCents, periodEnd }: Invoice) => ({
+const billingOf = (
+  { priceId, billedCents, periodEnd }: Invoice,
+  wholeCents: ReadonlyMap<string, bigint>,
+) => ({
   price_id: priceId,
   billed_cents: billedCents,
-  price_cents: priceCents,
+  price_cents: wholeCents.get(priceId) ?? billedCents,
   period_end: periodEnd,
 })
 
 /** Stores what was read of the invoices, and returns those whose payment has failed since. */
 async function storeInvoices(
   tx: Tx,
-  { invoices, payments, userId }: Reading,
+  { invoices, payments, wholeCents, userId }: Reading,
   { row: subscription, before }: { row: PlanSubscriptionRow; before: PlanSubscriptionRow | undefined },
 ): Promise<PlanInvoiceRow[]> {
   const { id: subscriptionId, role } = subscription
@@ -154,7 +162,7 @@ async function storeInvoices(
       payment_intent: invoice.paymentIntentId ?? null,
       paid_at: invoice.paidAt ?? null,
       // The amounts of an invoice may change until its credits are granted.
-      ...((known?.granted ?? null) === null && billingOf(invoice)),
+      ...((known?.granted ?? null) === null && billingOf(invoice, wholeCents)),
       ...(payment && { refunded_cents: payment.refundedCents, dispute: payment.dispute ?? null }),
     }
     const [row] = await fetchAll(
@@ -166,7 +174,7 @@ async function storeInvoices(
           subscription_id: subscriptionId,
           user_id: userId,
           reason: invoice.reason,
-          ...billingOf(invoice),
+          ...billingOf(invoice, wholeCents),
           currency: invoice.currency,
           created_at: invoice.createdAt,
           refunded_cents: 0n,

@@ -3,7 +3,7 @@ import { conflict } from '#kernel/contract/fault.ts'
 import { type EndedTask, type InputOf, taskOf } from '#kernel/contract/operation.ts'
 import type { StepResult, TaskView } from '#kernel/task/task.ts'
 import { applyReading } from './apply-reading.ts'
-import { notSubscribed } from './checkout-admission.ts'
+import { byPerson, notSubscribed } from './checkout-admission.ts'
 import type { contract } from './contract.ts'
 import type { PlanCatalogue } from './plan-catalogue.ts'
 import { subscriptionView } from './plan-views.ts'
@@ -19,10 +19,13 @@ type Data = { subscription: string; undo: boolean }
 
 export const createCancel = (deps: CancelDeps) =>
   taskOf({
-    async admit(input: Input, { userId }: Pick<Asker, 'userId'>) {
+    async admit(input: Input, { userId, principal }: Pick<Asker, 'userId' | 'principal'>) {
+      const undo = input?.undo === true
+      // A plan that renews again charges the stored card.
+      if (undo && principal !== 'app') throw byPerson('let a plan renew again')
       const row = await currentSubscription(deps.db, userId)
       if (!row) throw notSubscribed()
-      const data: Data = { subscription: row.id, undo: input?.undo === true }
+      const data: Data = { subscription: row.id, undo }
       return { data, first: 'send' as const }
     },
     steps: { send: (task: TaskView<Data>) => send(deps, task) },
@@ -40,7 +43,15 @@ async function send(deps: CancelDeps, { data, userId }: TaskView<Data>): Promise
   // A reading that began before the change, and ends after it, must not hide it; another one follows below.
   const order = await beginReading(db, data.subscription)
   const now = providerClock.now()
-  const reading = { order, userId, subscription, invoices: [], payments: new Map(), now }
+  const reading = {
+    order,
+    userId,
+    subscription,
+    invoices: [],
+    payments: new Map(),
+    wholeCents: new Map(),
+    now,
+  }
   return {
     end: 'completed',
     outcome: 'executed',

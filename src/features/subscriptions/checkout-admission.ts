@@ -47,15 +47,15 @@ export async function admitCheckout(
   if (current) {
     await assertChange(deps, current, plan)
     // The page of a change asks for no card: who has its address can charge the stored one.
-    if (principal !== 'app') throw changeByPerson()
+    if (principal !== 'app') throw byPerson('ask for the page of a change')
   }
   return { plan, intent, mode: current ? 'change' : 'new' }
 }
 
-const changeByPerson = (): Fault =>
+export const byPerson = (act: string): Fault =>
   new Fault(
     'step_up_required',
-    'A change is paid with the stored card, so only a person can ask for its page: let the person sign in with an app or `portico login`, and ask there',
+    `It is paid with the stored card, so only a person can ${act}: let the person sign in with an app or \`portico login\`, and ask there`,
     { extras: { requires: 'person', ...manage } },
   )
 

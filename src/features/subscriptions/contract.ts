@@ -146,7 +146,7 @@ export const contract = group('subscriptions', {
   cancel: task('POST /v1/subscriptions/cancel', {
     isAddition: true,
     summary: 'End the plan when its paid period ends',
-    description: `Use it to leave: the plan and its credits stay until the end of the paid period, and nothing is paid after it. \`undo\` takes this back while the period lasts. It counts as ${callPoints} calls. Next: \`subscriptions_show\`.`,
+    description: `Use it to leave: the plan and its credits stay until the end of the paid period, and nothing is paid after it. \`undo\` takes this back while the period lasts, and needs a person who has signed in, since the stored card then pays again. It counts as ${callPoints} calls. Next: \`subscriptions_show\`.`,
     access: 'manage',
     rate: 'exit',
     points: () => callPoints,

@@ -93,7 +93,7 @@ async function readSession({ db, stripe, providerClock }: SyncDeps, { data }: Ta
 
 /** Reads a subscription with its invoices, and the payments that may have been refunded or disputed. */
 async function read(
-  { db, stripe, clock, providerClock }: SyncDeps,
+  { db, stripe, catalogue, clock, providerClock }: SyncDeps,
   id: string,
   userId: string,
 ): Promise<Reading | 'missing' | undefined> {
@@ -108,7 +108,13 @@ async function read(
   for (const { id: invoiceId, paymentIntentId } of invoices)
     if (paymentIntentId !== undefined && wanted.has(invoiceId))
       payments.set(invoiceId, await stripe.payment(paymentIntentId))
-  return { order, userId, subscription, invoices, payments, now: providerClock.now() }
+  const wholeCents = new Map<string, bigint>()
+  // A line of a part of a period names the amount of the part, and not the price.
+  for (const priceId of new Set(invoices.map((each) => each.priceId))) {
+    const priced = await catalogue.priced(priceId)
+    if (priced) wholeCents.set(priceId, priced.cents)
+  }
+  return { order, userId, subscription, invoices, payments, wholeCents, now: providerClock.now() }
 }
 
 async function readSubscription(deps: SyncDeps, { data }: Task) {

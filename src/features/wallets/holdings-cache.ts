@@ -20,8 +20,6 @@ export function createHoldingsCache({ freshMs, entriesMax, now, nowMs }: Options
         return { ...readings.last(key), error: message }
       }
     },
-    /** Returns a reading younger than `maxAgeMs`, unless the wallet has changed since the reading. */
-    recent: (key: string, maxAgeMs: number) => readings.peek(key, maxAgeMs)?.reading,
     invalidate: readings.invalidate,
   }
 }

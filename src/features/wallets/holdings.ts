@@ -1,3 +1,4 @@
+import type { Balance, ShownBalances } from '#durable/accept/shown-balances.ts'
 import type { CostBasis } from '#engines/cost-basis/store.ts'
 import type { Wallet } from '#engines/custody/wallet-store.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
@@ -25,6 +26,7 @@ type HoldingsDeps = {
   recentTokens: (userId: string) => Promise<Map<string, Token[]>>
   basesOf: (userId: string) => Promise<CostBasis[]>
   ordersOf: (userId: string) => Promise<SellingOrder[]>
+  shownBalances: ShownBalances
   clock: Clock
 }
 export type HoldingsRequest = { family?: Chain['family'] | undefined; force: boolean }
@@ -43,8 +45,6 @@ export type Holdings = {
    * Drops the cached reading of a wallet after a receipt changed balances, so that the next request reads the chain.
    */
   invalidate(userId: string, chainId: string): void
-  /** Returns what this instance has shown of a token in the last `maxAgeMs`; undefined if it has shown nothing. */
-  shownUnits(userId: string, place: { chainId: string; token: string }, maxAgeMs: number): bigint | undefined
 }
 
 /** A reading is fresh for less than two seconds, so that a deposit shows within two seconds on every instance. */
@@ -61,6 +61,7 @@ export function createHoldings({
   recentTokens,
   basesOf,
   ordersOf,
+  shownBalances,
   clock,
 }: HoldingsDeps): Holdings {
   const cache = createHoldingsCache({
@@ -90,12 +91,9 @@ export function createHoldings({
   }
 
   return {
-    invalidate: (userId, chainId) => cache.invalidate(keyOf(userId, chainId)),
-
-    shownUnits(userId, { chainId, token }, maxAgeMs) {
-      const row = chains.find(({ chain }) => chain.row.id === chainId)?.chain.row
-      const reading = cache.recent(keyOf(userId, chainId), maxAgeMs)
-      return row && reading?.held.find((held) => sameAddress(row, held.token.address, token))?.amountUnits
+    invalidate(userId, chainId) {
+      cache.invalidate(keyOf(userId, chainId))
+      shownBalances.drop(userId, chainId)
     },
 
     async forUser(userId, { family, force }) {
@@ -118,10 +116,18 @@ export function createHoldings({
           return [cache.get(keyOf(userId, row.id), request).then((known): ChainResult => ({ row, known }))]
         }),
       )
+      for (const { row, known } of results)
+        if (known.reading && known.error === null)
+          shownBalances.note(userId, row.id, known.reading.held.map(toBalance))
       return answerOf(results, { ...(await fetchPrices(prices, results)), bases, orders }, clock.now())
     },
   }
 }
+
+const toBalance = ({ token, amountUnits }: HeldToken): Balance => ({
+  token: token.address,
+  units: amountUnits,
+})
 
 /** An adapter may react late to the signal, and the response does not wait for it. */
 function withDeadline<T>(reading: Promise<T>, signal: AbortSignal, row: Chain): Promise<T> {

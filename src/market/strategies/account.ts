@@ -95,7 +95,7 @@ export function equityMicros({ cashMicros, positions }: Account, marks: Marks, m
 export const marginMicros = ({ costMicros, leverage }: OpenPosition): bigint =>
   mulDiv(costMicros, 1n, BigInt(leverage), 'up')
 
-/** Returns what no position needs as its margin; never below zero. */
+/** Returns the equity less the margins of all positions, at least 0. */
 export function availableMicros(account: Account, equity: bigint): bigint {
   let free = equity
   for (const position of account.positions.values()) free -= marginMicros(position)

@@ -20,7 +20,7 @@ export const exitWords = (reason: string): string =>
   `exit: what was open is closed, because ${whyActed(reason)}`
 
 function holdWords(decision: Decision, { positions }: StrategyState): string {
-  // A condition that is not true is one of the exit while a position is open.
+  // While a position is open, the condition that the reason names is one of the exit.
   const isOfExit =
     decision.reason === 'flat' || (Object.keys(positions).length > 0 && condition.test(decision.reason))
   return `${isOfExit ? 'no exit' : 'no entry'}: ${whyNot(decision)}`

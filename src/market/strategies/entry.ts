@@ -37,7 +37,7 @@ export type EntryPlan = {
   rules: MarketRules
   /** What to spend, or how much to trade. */
   wanted: { usd: string } | { size: string }
-  /** Whether less may be traded where less is left. */
+  /** Whether an entry that exceeds the funds left is made smaller instead of refused. */
   partial?: boolean
 }
 export type SizedEntry = {

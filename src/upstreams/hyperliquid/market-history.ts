@@ -27,22 +27,27 @@ export type Book = { timeMs: number; bids: BookLevel[]; asks: BookLevel[] }
 export type RateOfHour = { atMs: number; rate: string }
 
 export type MarketHistory = {
-  /** Returns the candles oldest first, including the one that is still open. */
-  candles(symbol: string, interval: CandleInterval, sinceMs: number, owner?: string): Promise<MarketCandle[]>
+  /** Returns the candles since a time oldest first, including the one that is still open: so many, by the caller's clock. */
+  candles(
+    symbol: string,
+    interval: CandleInterval,
+    since: { sinceMs: number; count: number },
+    owner?: string,
+  ): Promise<MarketCandle[]>
   /**
-   * Returns the newest candles of a time, at most 5,000 and oldest first. With an owner they count as a view of this
+   * Returns the candles of a time that has so many, at most 5,000 and oldest first. With an owner they count as a view of this
    * user, without one as work in the background.
    */
   candlePage(
     symbol: string,
     interval: CandleInterval,
-    time: { fromMs: number; toMs: number },
+    time: { fromMs: number; toMs: number; count: number },
     owner?: string,
   ): Promise<MarketCandle[]>
   /** Returns the hourly funding rates of a market, oldest first. */
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
-  /** Returns the hourly funding rates from a time on, at most 500 and oldest first. */
-  fundingPage(symbol: string, fromMs: number, owner?: string): Promise<RateOfHour[]>
+  /** Returns the hourly funding rates of a time, at most 500 and oldest first. */
+  fundingPage(symbol: string, time: { fromMs: number; toMs: number }, owner?: string): Promise<RateOfHour[]>
   /**
    * Returns the best levels of each side of a market's order book, and the time of the venue. The book may be a few seconds
    * old, or as old as `maxAgeMs` allows.
@@ -54,13 +59,14 @@ type Info = <K extends InfoType>(
   type: K,
   fields: Record<string, unknown>,
   urgency: Urgency,
-  options: { owner?: string | undefined },
+  options: { owner?: string | undefined; itemsMax?: number },
 ) => Promise<InfoAnswer<K>>
 
 const cachedMs = 10_000
 const entriesMax = 200
 /** The venue returns at most this many rates; the next page begins after the last one. */
 const ratesPerPage = 500
+const hourMs = 3_600_000
 const pagesMax = 6
 
 const Level = T.Object({
@@ -94,8 +100,16 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
   const cache = <V>() => createTtlCache<V>({ ttlMs: cachedMs, entriesMax, nowMs })
   const [candles, rates, books] = [cache<MarketCandle[]>(), cache<RateOfHour[]>(), cache<Book>()]
 
-  async function readPage(coin: string, startTime: number, owner: string | undefined): Promise<RateOfHour[]> {
-    const rows = await info('fundingHistory', { coin, startTime }, 'view', { owner })
+  async function readPage(
+    coin: string,
+    { fromMs, toMs }: { fromMs: number; toMs: number },
+    owner: string | undefined,
+  ): Promise<RateOfHour[]> {
+    const itemsMax = Math.min(ratesPerPage, Math.ceil((toMs - fromMs) / hourMs))
+    const rows = await info('fundingHistory', { coin, startTime: fromMs, endTime: toMs }, 'view', {
+      owner,
+      itemsMax,
+    })
     return rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) }))
   }
 
@@ -103,7 +117,11 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
     const found: RateOfHour[] = []
     let startTime = sinceMs
     for (let page = 0; page < pagesMax; page++) {
-      const rates = await readPage(coin, startTime, owner)
+      const rates = await readPage(
+        coin,
+        { fromMs: startTime, toMs: startTime + ratesPerPage * hourMs },
+        owner,
+      )
       found.push(...rates)
       const last = rates.at(-1)
       if (rates.length < ratesPerPage || !last) break
@@ -113,15 +131,17 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
   }
 
   return {
-    candles: (coin, interval, startTime, owner) =>
-      candles.get(keyOf([coin, interval, startTime]), async () => {
-        const rows = await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })
+    candles: (coin, interval, { sinceMs, count }, owner) =>
+      candles.get(keyOf([coin, interval, sinceMs]), async () => {
+        const req = { coin, interval, startTime: sinceMs }
+        const rows = await info('candleSnapshot', { req }, 'view', { owner, itemsMax: count + 1 })
         return rows.map(parseCandle)
       }),
-    async candlePage(coin, interval, { fromMs, toMs }, owner) {
+    async candlePage(coin, interval, { fromMs, toMs, count }, owner) {
       const req = { coin, interval, startTime: fromMs, endTime: toMs }
       const rows = await info('candleSnapshot', { req }, owner === undefined ? 'background' : 'view', {
         owner,
+        itemsMax: count,
       })
       return rows.map(parseCandle)
     },

@@ -56,10 +56,10 @@ const ordersPerWeight = 40
 
 export const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
 
-/** Returns the extra weight of long lists, which is known only after the reply. */
-export function itemsWeight(type: string, answer: unknown): number {
+/** Returns the extra weight of a list of so many items. */
+export function itemsWeight(type: string, items: number): number {
   const perWeight = itemsPerWeight[type]
-  return perWeight !== undefined && Array.isArray(answer) ? Math.floor(answer.length / perWeight) : 0
+  return perWeight === undefined ? 0 : Math.floor(items / perWeight)
 }
 
 type Order = { a?: unknown; b?: unknown; r?: unknown }
@@ -97,8 +97,8 @@ export type Budget = {
    * `account` is the account that the call concerns, whose share also applies.
    */
   admit(weight: number, urgency: Urgency, account?: string): Promise<void>
-  /** Adds the weight of a call that is known only after its reply. */
-  add(weight: number): void
+  /** Adds the weight of a call that is known only after its reply, also to the share of the account. */
+  add(weight: number, urgency: Urgency, account?: string): void
   refused(retryAfterMs?: number): void
   answered(): void
   used(): number
@@ -246,7 +246,7 @@ export function createRateBudget({ perMinute, nowMs, after }: Options): Budget {
         arm()
       })
     },
-    add: (weight) => window.add(weight, nowMs()),
+    add: (weight, urgency, account) => take({ weight, urgency, account }, nowMs()),
     refused: (retryAfterMs) => window.refused(nowMs(), retryAfterMs),
     answered: () => window.answered(),
     used: () => window.used(nowMs()),

@@ -28,6 +28,7 @@ type Answer = (type: string) => NetReply
 function requestsTo(venue: Answer, node?: Answer) {
   const asked: string[] = []
   let weight = 0
+  const added: unknown[] = []
   let timeMs = nowMs
   const requests = createVenueRequests({
     url: venueUrl,
@@ -39,6 +40,9 @@ function requestsTo(venue: Answer, node?: Answer) {
           ...unlimitedBudget,
           async admit(more) {
             weight += more
+          },
+          add(more, _, account) {
+            added.push([account, more])
           },
         },
       },
@@ -55,6 +59,7 @@ function requestsTo(venue: Answer, node?: Answer) {
   return {
     ...requests,
     asked,
+    added,
     weight: () => weight,
     pass: (ms: number) => {
       timeMs += ms
@@ -80,6 +85,16 @@ test('a read whose reply is no answer is repeated within the budget', async () =
     assert.deepEqual([asked.length, weight()], [3, 60])
   }
   await Promise.all([page, cut, { status: 502, body: '' }].map(repeat))
+})
+
+test('a long list is admitted with its items, and what was not expected counts for its account', async () => {
+  const rate = { coin: 'BTC', fundingRate: '0.1', premium: '0', time: 1 }
+  const { info, weight, added } = requestsTo(() => reply(Array(100).fill(rate)))
+  const asked = { coin: 'BTC', startTime: 0 }
+  await info('fundingHistory', asked, 'view', { owner: 'one', itemsMax: 100 })
+  assert.deepEqual([weight(), added], [25, []])
+  await info('fundingHistory', asked, 'view', { owner: 'one', itemsMax: 20 })
+  assert.deepEqual([weight(), added], [46, [['one', 4]]])
 })
 
 test('a read is repeated thrice for an exit, twice for other work, and never for a view', async () => {

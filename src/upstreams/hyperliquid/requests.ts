@@ -68,6 +68,8 @@ type InfoOptions = {
   noteSkipped?: () => void
   /** The user whose share of the budget pays for a read that names no account. */
   owner?: string | undefined
+  /** The most items that the answer can have, whose weight is taken before the request is sent. */
+  itemsMax?: number | undefined
 }
 
 /** Each request takes its weight from the budget before it is sent. */
@@ -119,7 +121,9 @@ export function createVenueRequests({
       try {
         if (status !== 200) throw statusFault(status, retryAfterMs)
         const answer = parseInfo(type, body, skip)
-        budget.add(itemsWeight(type, answer))
+        const items = Array.isArray(answer) ? answer.length : 0
+        const unexpected = infoWeight(type) + itemsWeight(type, items) - call.weight
+        if (unexpected > 0) budget.add(unexpected, call.urgency, call.account)
         return answer
       } catch (fault) {
         const isRepeatable = fault instanceof Fault && fault.code === 'unavailable' && status !== 429
@@ -134,7 +138,7 @@ export function createVenueRequests({
       type: K,
       fields: Record<string, unknown>,
       requested: Urgency,
-      { noteSkipped = () => {}, owner }: InfoOptions = {},
+      { noteSkipped = () => {}, owner, itemsMax = 0 }: InfoOptions = {},
     ): Promise<InfoAnswer<K>> {
       const skip: OnSkipped = (list, record) => {
         noteSkipped()
@@ -143,7 +147,7 @@ export function createVenueRequests({
       // An order status determines the outcome of an action that an accepted task has sent, so it is urgent.
       const urgency = type === 'orderStatus' && requested === 'work' ? 'exit' : requested
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : owner
-      const call = { weight: infoWeight(type), urgency, account }
+      const call = { weight: infoWeight(type) + itemsWeight(type, itemsMax), urgency, account }
       const known = await ownNode.ask(type, fields, skip)
       return known ?? readVenue(type, JSON.stringify({ type, ...fields }), call, skip)
     },

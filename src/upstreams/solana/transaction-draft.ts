@@ -202,7 +202,10 @@ async function simulateDraft(
     const trial: Trial = await chain.simulate(request)
     const { simulation, baseline: unchanged } = trial
     if (!unchanged.ok)
-      throw new Fault('unavailable', `The ${chain.row.displayName} node does not see the sponsor; try again`)
+      throw new Fault(
+        'unavailable',
+        `The ${chain.row.displayName} node cannot simulate yet, as it lacks the account that pays the fee; try again`,
+      )
     if (!simulation.ok) return { ok: false, reason: simulation.reason, slot: simulation.slot }
     const feeLamports = maxOf(feeOf(message), trial.feeLamports ?? 0n)
     const found = readTrial({

@@ -129,15 +129,17 @@ function subscriptionsOf({ send, call, find }: Transport) {
     subscription: (subscriptionId: string) =>
       find({ method: 'GET', path: `subscriptions/${id(subscriptionId)}` }, subscriptionOf),
 
-    setCancelAtPeriodEnd: (subscriptionId: string, { isWanted }: { isWanted: boolean }) =>
-      find(
-        {
-          method: 'POST',
-          path: `subscriptions/${id(subscriptionId)}`,
-          fields: { cancel_at_period_end: isWanted },
-        },
-        subscriptionOf,
-      ),
+    async setCancelAtPeriodEnd(subscriptionId: string, { isWanted }: { isWanted: boolean }) {
+      const path = `subscriptions/${id(subscriptionId)}`
+      const seen = await find({ method: 'GET', path }, subscriptionOf)
+      // While a schedule holds a smaller price for the next period, the provider refuses any change of the end.
+      if (seen?.scheduleId !== undefined)
+        await call(
+          { method: 'POST', path: `subscription_schedules/${id(seen.scheduleId)}/release` },
+          () => {},
+        )
+      return find({ method: 'POST', path, fields: { cancel_at_period_end: isWanted } }, subscriptionOf)
+    },
 
     async cancel(subscriptionId: string) {
       const path = `subscriptions/${id(subscriptionId)}`

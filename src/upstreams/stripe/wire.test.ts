@@ -32,7 +32,7 @@ const line = {
   amount: 1_000,
   quantity: 1,
   period: { end: 1_800_000_000 },
-  pricing: { price_details: { price: 'price_1' }, unit_amount_decimal: '1000' },
+  pricing: { price_details: { price: 'price_1' } },
 }
 const invoice = {
   id: 'in_1',

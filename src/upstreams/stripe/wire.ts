@@ -24,6 +24,8 @@ export type Subscription = {
   cancelAtPeriodEnd: boolean
   createdAt: Date
   endedAt: Date | undefined
+  /** The schedule that holds another price for the next period. */
+  scheduleId: string | undefined
 }
 export type Invoice = {
   id: string
@@ -33,7 +35,6 @@ export type Invoice = {
   priceId: string
   /** What it bills at that price; less than the whole price for a part of a period. */
   billedCents: bigint
-  priceCents: bigint
   periodEnd: Date
   currency: string
   totalCents: bigint
@@ -160,29 +161,16 @@ export function subscriptionOf(fields: Fields): Subscription {
     cancelAtPeriodEnd: fields.cancel_at_period_end === true,
     createdAt: time(fields, 'created'),
     endedAt: optionalTime(fields, 'ended_at'),
+    scheduleId: reference(fields.schedule),
   }
 }
 
-type Line = { priceId: string; end: Date; amount: bigint; whole: bigint }
+type Line = { priceId: string; end: Date; amount: bigint }
 function lineOf(fields: Fields): Line | undefined {
   const details = isRecord(fields.pricing) ? fields.pricing.price_details : undefined
   const priceId = isRecord(details) ? reference(details.price) : undefined
   if (priceId === undefined) return undefined
-  const amount = signedCents(fields, 'amount')
-  return {
-    priceId,
-    end: time(record(fields.period, 'period'), 'end'),
-    amount,
-    whole: fullPriceOf(fields, amount),
-  }
-}
-
-/** The price of a whole period; prices in steps name none, and then a line counts as whole. */
-function fullPriceOf({ pricing, quantity }: Fields, amount: bigint): bigint {
-  const unit = isRecord(pricing) ? pricing.unit_amount_decimal : undefined
-  const count =
-    typeof quantity === 'number' && Number.isSafeInteger(quantity) && quantity > 0 ? BigInt(quantity) : 1n
-  return typeof unit === 'string' && /^\d{1,15}$/.test(unit) ? BigInt(unit) * count : amount
+  return { priceId, end: time(record(fields.period, 'period'), 'end'), amount: signedCents(fields, 'amount') }
 }
 
 const isPaidPart = ({ status }: Fields): boolean => status === 'paid'
@@ -209,7 +197,6 @@ export function invoiceOf(fields: Fields): Invoice | undefined {
     reason: text(fields, 'billing_reason'),
     priceId: main.priceId,
     billedCents: main.amount,
-    priceCents: main.whole,
     periodEnd: main.end,
     currency: text(fields, 'currency'),
     totalCents: signedCents(fields, 'total'),

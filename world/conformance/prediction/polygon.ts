@@ -144,7 +144,7 @@ const million = 1_000_000n
 
 /** An order for `shares` at a price in thousandths. */
 export const orderOf = async (
-  trader: Trader,
+  trader: Omit<Trader, 'run'>,
   exchange: ExchangeName,
   { side, tokenId, shares, price }: { side: Side; tokenId: bigint; shares: bigint; price: bigint },
 ): Promise<SignedOrder> => {

@@ -5,23 +5,43 @@ import { join } from 'node:path'
 import { createPublicClient, http } from 'viem'
 import { polygon } from 'viem/chains'
 import { approvalCalls } from '#world/polymarket/chain/calls.ts'
-import { startWorld, type World } from '#world/world.ts'
+import { startWorld, type World, type WorldPart } from '#world/world.ts'
 import { accountOf } from '../venue/venue.ts'
 import { type Control, readJson, walletOf } from './prediction.ts'
 
-type Trade = {
+type Leg = {
+  orderId: string
+  wallet: string
+  outcome: 0 | 1
+  side: 'BUY' | 'SELL'
+  shares: string
+  cash: string
+  fee: string
+}
+export type Trade = {
   id: string
+  key: string
   status: string
   hash: `0x${string}`
   attempts: number
   error: string | null
-  legs: { orderId: string; wallet: string; outcome: 0 | 1; side: 'BUY' | 'SELL'; shares: string }[]
+  legs: Leg[]
   conditionId: string
 }
-export type Effects = { openTrades: number; trades: Trade[] }
-export type Balances = { pusd: string; shares: Record<string, string> }
+export type PlacedOrder = {
+  id: string
+  wallet: string
+  side: 'BUY' | 'SELL'
+  size: string
+  matched: string
+  status: string
+  type: string
+  trades: string[]
+}
+export type Effects = { openTrades: number; trades: Trade[]; orders: PlacedOrder[] }
+export type Balances = { pusd: string; usdc: string; usdce: string; shares: Record<string, string> }
 
-/** The prediction market with its Polygon node, without the rest of the world. */
+/** The prediction market with its Polygon node, and no more of the world than is asked for. */
 export type PredictionWorld = {
   world: World
   control: Control
@@ -33,11 +53,12 @@ export type PredictionWorld = {
   stop: () => Promise<void>
 }
 
-const open = (dataDir: string) => startWorld({ dataDir, port: 0, only: ['137', 'polymarket'] })
-
-export const startPredictionWorld = async (dataDir?: string): Promise<PredictionWorld> => {
+export const startPredictionWorld = async (
+  dataDir?: string,
+  otherParts: readonly WorldPart[] = [],
+): Promise<PredictionWorld> => {
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'prediction-')))
-  const world = await open(folder)
+  const world = await startWorld({ dataDir: folder, port: 0, only: ['137', 'polymarket', ...otherParts] })
   const post = <T>(url: string, method: string, body?: unknown): Promise<T> =>
     readJson<T>(url, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
   const control: Control = async (method, path, body) => {
@@ -46,7 +67,8 @@ export const startPredictionWorld = async (dataDir?: string): Promise<Prediction
       method,
       body,
     )
-    assert.equal(reply.error, undefined, `${method} ${path}`)
+    // The market has errors, the control port in front of it details.
+    assert.equal(reply.error ?? reply.detail, undefined, `${method} ${path}`)
     return reply as never
   }
   const rpcUrl = world.urls.evm['137']

@@ -57,9 +57,13 @@ export const startVenue = async (
       '--seed',
       String(seed),
     ]
-    child = spawn(process.execPath, [programOf(name), '--data-dir', dataDir, '--watch-stdin', ...given, ...options], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
+    child = spawn(
+      process.execPath,
+      [programOf(name), '--data-dir', dataDir, '--watch-stdin', ...given, ...options],
+      {
+        stdio: ['pipe', 'pipe', 'pipe'],
+      },
+    )
     return waitForReady(child)
   }
   const ports = await run({ port: 0, controlPort: 0 })

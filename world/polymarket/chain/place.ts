@@ -3,7 +3,7 @@ import { accountAddresses, contracts } from './addresses.ts'
 import { addressOfContract, artifact, contractFiles } from './artifacts.ts'
 
 /** For gas: a million of the chain's coin. */
-const accountWei = 10n ** 24n
+export const accountWei = 10n ** 24n
 
 /** Places every contract at its address, without a transaction. Worlds of an earlier version lack them. */
 export const placeContracts = async (rpc: Rpc): Promise<void> => {

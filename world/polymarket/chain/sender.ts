@@ -13,6 +13,8 @@ import type {
 import { reasonOf } from './revert-reason.ts'
 
 const defaultGas = 1_500_000n
+/** The node suggests what its last transactions paid: these are the own ones, each replacement of which pays more. */
+const tip = 1_000_000_000n
 /** A node takes another transaction of the same nonce when it pays a tenth more at least. */
 const raised = (fee: bigint): bigint => (fee * 3n) / 2n
 const receiptPolls = 600
@@ -45,7 +47,7 @@ const feesMax = 1_000
  * be used by another call: a gap holds back all later ones. After a restart, stored ones are sent before new ones are
  * signed.
  */
-export const createSender = (rpc: Rpc): Sender => {
+export const createSender = (rpc: Rpc, chain = chainId): Sender => {
   const sequences = new Map<AccountName, Sequence>()
   const sequenceOf = (name: AccountName): Sequence => {
     const known = sequences.get(name)
@@ -55,17 +57,18 @@ export const createSender = (rpc: Rpc): Sender => {
     return made
   }
 
-  const countOf = async (name: AccountName, tag: 'pending' | 'latest'): Promise<number> =>
-    Number(await rpc.call('eth_getTransactionCount', [accountOf(name).address, tag]))
-
   const signNow = async (
     name: AccountName,
     call: Call,
     { nonce: wanted, gas }: { nonce?: number; gas?: bigint },
   ): Promise<SignedTransaction> => {
     const sequence = sequenceOf(name)
-    const price = BigInt(String(await rpc.call('eth_gasPrice'))) * 2n
-    const nonce = wanted ?? Math.max(sequence.next, await countOf(name, 'pending'))
+    const [block, count] = (await rpc.batch([
+      { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      { method: 'eth_getTransactionCount', params: [accountOf(name).address, 'pending'] },
+    ])) as [{ baseFeePerGas: Hex }, Hex]
+    const price = (BigInt(block.baseFeePerGas) + tip) * 2n
+    const nonce = wanted ?? Math.max(sequence.next, Number(count))
     const before = sequence.fees.get(nonce) ?? (wanted === undefined ? undefined : price)
     const fee = before === undefined || raised(before) < price ? price : raised(before)
     sequence.next = Math.max(sequence.next, nonce + 1)
@@ -73,7 +76,7 @@ export const createSender = (rpc: Rpc): Sender => {
     if (sequence.fees.size > feesMax) sequence.fees.delete(sequence.fees.keys().next().value as number)
     const raw = await accountOf(name).signTransaction({
       type: 'eip1559',
-      chainId,
+      chainId: chain,
       nonce,
       to: call.to,
       data: call.data,
@@ -136,7 +139,11 @@ export const createSender = (rpc: Rpc): Sender => {
   }
 
   const send: Sender['send'] = async (name, call) => {
-    const receipt = await awaitReceipt(await sign(name, call))
+    const receipt = await awaitReceipt(await sign(name, call)).catch((error: Error) => {
+      // A node that went away may not have the bytes: then their nonce is the next one again.
+      sequenceOf(name).next = 0
+      throw error
+    })
     if (receipt.status === 'success') return receipt
     const reason = await simulate(accountOf(name).address, call)
     throw new Error(`${receipt.hash} was reverted: ${reason ?? 'for a reason that has passed'}.`)

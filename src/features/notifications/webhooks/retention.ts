@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** A former secret that no longer signs is of use to nobody but a thief. */
+/** A replaced secret is deleted once it has expired, since only a thief could use it. */
 export const webhookDeletions: readonly Deletion[] = [
   {
     name: 'retention of webhook secrets',

@@ -1,8 +1,8 @@
 import type { Book } from '#world/venue-core/book.ts'
 import { nextNormal, nextRandom } from '#world/venue-core/random.ts'
 import { addressOf } from './chain/accounts.ts'
-import { exchangeOf, orderHash } from './chain/orders.ts'
 import type { Order as ChainOrder } from './chain/chain-terms.ts'
+import { exchangeOf, orderHash } from './chain/orders.ts'
 import { cashOf, unit } from './decimal.ts'
 import { bookPrice, type Market, markets, type OutcomeIndex } from './markets.ts'
 import { placeOrder } from './place-order.ts'
@@ -11,7 +11,7 @@ import { plainPlan } from './trades.ts'
 import { bookOf, marketOf, stateOf, type Venue } from './venue.ts'
 
 /** The venue's own maker, so that immediate orders fill. It only buys, so it needs no shares: asks are bids on NO. */
-export const houseWallet = addressOf('maker').toLowerCase()
+export const makerWallet = addressOf('maker').toLowerCase()
 
 const levels = 8
 const firstLevelShares = 400
@@ -32,10 +32,10 @@ export const toChainOrder = (signed: SignedFields): ChainOrder => ({
 })
 
 /** Its orders get their hash when somebody meets them: most never do. */
-export const identifyHouseOrder =
+export const identifyQuote =
   (venue: Venue) =>
   (order: Order): void => {
-    if (!order.id.startsWith('house-')) return
+    if (!order.id.startsWith('quote-')) return
     const { orders } = venue.state
     const account = venue.state.accounts.get(order.wallet)
     orders.delete(order.id)
@@ -64,11 +64,11 @@ const quotesOf = ({ fair, tick }: { fair: number; tick: number }): Quote[] => {
 const removeQuotes = (venue: Venue, book: Book): void => {
   const { state } = venue
   for (const { id, owner } of book.orders()) {
-    if (owner !== houseWallet) continue
+    if (owner !== makerWallet) continue
     book.cancel(id)
     const order = venue.bySeq.get(id)
     if (!order) continue
-    state.accounts.get(houseWallet)?.open.delete(order.id)
+    state.accounts.get(makerWallet)?.open.delete(order.id)
     order.status = 'CANCELED'
     if (order.matched > 0) continue
     state.orders.delete(order.id)
@@ -94,7 +94,7 @@ const place = (venue: Venue, market: Market, { outcome, price, shares }: Quote):
     signature: '0x',
   }
   const input = {
-    id: `house-${state.nextSeq}`,
+    id: `quote-${state.nextSeq}`,
     conditionId: market.conditionId,
     outcome,
     side: 'BUY' as const,
@@ -106,7 +106,7 @@ const place = (venue: Venue, market: Market, { outcome, price, shares }: Quote):
     expiration: '0',
     owner: '',
     user: '',
-    wallet: houseWallet,
+    wallet: makerWallet,
     signed,
     spend: null,
     plan: plainPlan,
@@ -114,7 +114,7 @@ const place = (venue: Venue, market: Market, { outcome, price, shares }: Quote):
   const funds = { balance: '1000000000000000', allowance: '1000000000000000', spender: '' }
   placeOrder(venue, input, { funds, identify: () => {} })
   // Its list of orders would only grow.
-  const account = state.accounts.get(houseWallet)
+  const account = state.accounts.get(makerWallet)
   if (account) account.orders = []
 }
 

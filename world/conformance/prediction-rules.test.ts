@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type ApiKeyCreds, AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import {
+  marketBySlug,
+  openFrames,
+  type PredictionUrls,
+  readJson,
+  signedFetch,
+  urlsAt,
+  walletOf,
+} from './prediction/prediction.ts'
+import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
+
+/** The rules of the order book, in the words of upstream, on a venue without a chain. */
+
+let venue: RunningVenue
+let urls: PredictionUrls
+
+before(async () => {
+  venue = await startVenue([], 7, 'polymarket')
+  urls = urlsAt(venue.url)
+  await venue.control('POST', '/price', { market: slug, price: 0.62 })
+})
+after(() => venue?.close())
+
+const slug = 'fed-cuts-rates-in-december'
+
+const accountAt = async (number: number) => {
+  const options = { host: urls.clob, chain: Chain.POLYGON, signer: walletOf(number) }
+  const creds = await new ClobClient(options).createOrDeriveApiKey()
+  const wallet = accountOf(number).address
+  await venue.control('POST', '/credit', { wallet, amount: '1000' })
+  return { number, wallet, creds, client: new ClobClient({ ...options, creds, throwOnError: true }) }
+}
+
+type Order = Record<string, unknown>
+
+/** An order as the client signs it, sent with other fields. */
+const sendChanged = async (
+  { client, number, creds }: { client: ClobClient; number: number; creds: ApiKeyCreds },
+  change: { order?: (order: Order) => Order; body?: Record<string, unknown> },
+) => {
+  const { yes } = await marketBySlug(urls, slug)
+  const signed = await client.createOrder({ tokenID: yes, price: 0.5, size: 10, side: Side.BUY })
+  const order: Order = { ...signed, salt: Number(signed.salt), side: 'BUY', expiration: '0' }
+  const body = {
+    deferExec: false,
+    order: change.order?.(order) ?? order,
+    owner: creds.key,
+    orderType: 'GTC',
+    ...change.body,
+  }
+  const reply = await signedFetch(urls, { number, creds }, { method: 'POST', path: '/order', body })
+  return (await reply.json()) as { error?: string; status?: string }
+}
+
+test('orders that are not what they seem are refused in the words of upstream', async () => {
+  const [own, other] = [await accountAt(821), await accountAt(822)]
+  const errorOf = async (...change: Parameters<typeof sendChanged>) => (await sendChanged(...change)).error
+  assert.equal(await errorOf(own, { order: (order) => ({ ...order, salt: 5 }) }), 'invalid signature')
+  const unknown = (order: Order) => ({ ...order, tokenId: '12345' })
+  assert.equal(await errorOf(own, { order: unknown }), 'Invalid token id')
+  assert.equal(
+    await errorOf(own, { body: { owner: other.creds.key } }),
+    'the order owner has to be the owner of the API KEY',
+  )
+  // What one account signed, sent with the key of another.
+  assert.equal(
+    await errorOf({ ...other, client: own.client }, {}),
+    'the order signer address has to be the address of the API KEY',
+  )
+  const proxied = (order: Order) => ({ ...order, signatureType: 1 })
+  assert.equal(
+    await errorOf(own, { order: proxied }),
+    'maker address not allowed, please use the deposit wallet flow',
+  )
+  const dated = (order: Order) => ({ ...order, expiration: '1900000000' })
+  assert.equal(await errorOf(own, { order: dated }), 'invalid expiration')
+  assert.equal(await errorOf(own, { body: { orderType: 'IOC' } }), 'Invalid order payload')
+  // Fields of other versions of the protocol are ignored.
+  const older = (order: Order) => ({ ...order, taker: `0x${'0'.repeat(40)}`, nonce: '0', feeRateBps: '0' })
+  assert.equal((await sendChanged(own, { order: older, body: { postOnly: false, other: 1 } })).status, 'live')
+  const { yes } = await marketBySlug(urls, slug)
+  await own.client.cancelAll()
+  const tiny = { tokenID: yes, price: 0.63, amount: 0.5, side: Side.BUY }
+  await assert.rejects(
+    own.client.createAndPostMarketOrder(tiny, undefined, OrderType.FAK),
+    /invalid amount for a marketable BUY order \(\$0\.5\), min size: \$1/,
+  )
+  const keyRequest = (headers: Record<string, string>) =>
+    readJson(`${urls.clob}/auth/api-key`, { method: 'POST', headers })
+  assert.deepEqual(await keyRequest({}), { error: 'Invalid L1 Request headers' })
+  const stale = { poly_address: own.wallet, poly_signature: '0x', poly_timestamp: '1', poly_nonce: '0' }
+  assert.deepEqual(await keyRequest(stale), { error: 'Invalid L1 Request headers' })
+})
+
+test('a taker pays its fee on top of what it buys and out of what it sells', async () => {
+  const { client } = await accountAt(823)
+  const { yes, conditionId } = await marketBySlug(urls, 'bitcoin-up-or-down-today')
+  await venue.control('POST', '/price', { market: conditionId, price: 0.5 })
+  const { fd } = await client.getClobMarketInfo(conditionId)
+  assert.deepEqual(fd, { r: 0.04, e: 1, to: true })
+  const ask = Number((await client.getOrderBook(yes)).asks.at(-1)?.price)
+  const cashNow = async () => {
+    const { balance } = await client.getBalanceAllowance({ asset_type: AssetType.COLLATERAL })
+    return Number(balance)
+  }
+  const settled = (id: string | undefined) =>
+    eventually('the settlement', async () => {
+      const [trade] = await client.getTrades({ id: id ?? '' })
+      return trade?.status === 'TRADE_STATUS_CONFIRMED' ? trade : undefined
+    })
+  const bought = await client.createAndPostOrder({ tokenID: yes, price: ask, size: 100, side: Side.BUY })
+  const trade = await settled(bought.tradeIDs?.[0])
+  const feeOf = (price: number) => Math.floor(100_000_000 * 0.04 * price * (1 - price))
+  assert.ok(Number(trade.fee_rate_bps) > 0)
+  const afterBuying = await cashNow()
+  assert.ok(Math.abs(1_000_000_000 - Math.round(ask * 100_000_000) - feeOf(ask) - afterBuying) <= 1)
+  const bid = Number((await client.getOrderBook(yes)).bids.at(-1)?.price)
+  const sold = await client.createAndPostOrder({ tokenID: yes, price: bid, size: 100, side: Side.SELL })
+  await settled(sold.tradeIDs?.[0])
+  const gained = (await cashNow()) - afterBuying
+  assert.ok(Math.abs(Math.round(bid * 100_000_000) - feeOf(bid) - gained) <= 1, `${gained}`)
+})
+
+test('balances of the other protocol have an asset type of their own', async () => {
+  const account = await accountAt(824)
+  const { yes } = await marketBySlug(urls, 'new-phone-before-march')
+  const path = `/balance-allowance?asset_type=CONDITIONAL-V2&token_id=${yes}&signature_type=0`
+  const reply = await signedFetch(urls, account, { method: 'GET', path })
+  const { balance, allowances } = (await reply.json()) as { balance: string; allowances: object }
+  assert.equal(balance, '0')
+  assert.deepEqual(Object.keys(allowances), ['0xe3333700cA9d93003F00f0F71f8515005F6c00Aa'])
+  const { error } = await readJson<{ error: string }>(`${urls.clob}${path}`)
+  assert.equal(error, 'Unauthorized/Invalid api key')
+})
+
+test('sockets: pings, subscriptions that change, users with and without markets', async () => {
+  const { client, creds } = await accountAt(825)
+  const [first, second] = [
+    await marketBySlug(urls, slug),
+    await marketBySlug(urls, 'bitcoin-reaches-250k-this-year'),
+  ]
+  const feed = await openFrames(urls.socket, 'market', { type: 'market', assets_ids: [first.yes] })
+  const bookOf = (token: string) => (frame: Record<string, unknown>) =>
+    frame.event_type === 'book' && frame.asset_id === token
+  await feed.next('the first book', bookOf(first.yes))
+  feed.send('PING')
+  await eventually('the pong', () => feed.texts.includes('PONG') || undefined)
+  feed.send({ operation: 'subscribe', assets_ids: [second.yes] })
+  await feed.next('the second book', bookOf(second.yes))
+  feed.send({ operation: 'subscribe', assets_ids: [second.yes] })
+  await eventually('the answer', () => feed.texts.includes('NO NEW ASSETS') || undefined)
+  feed.send({ operation: 'unsubscribe', assets_ids: [first.yes] })
+  feed.send('PING')
+  await eventually(
+    'the second pong',
+    () => feed.texts.filter((text) => text === 'PONG').length === 2 || undefined,
+  )
+  const seen = feed.all.length
+  await venue.control('POST', '/price', { market: slug, price: 0.7 })
+  await venue.control('POST', '/price', { market: second.slug, price: 0.06 })
+  await feed.next('a change of the second', (frame) => frame.event_type === 'price_change')
+  assert.ok(feed.all.slice(seen).every(({ market }) => market === second.conditionId))
+  const auth = { apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }
+  const all = await openFrames(urls.socket, 'user', { type: 'user', auth })
+  const some = await openFrames(urls.socket, 'user', { type: 'user', auth, markets: [second.conditionId] })
+  const bid = (tokenID: string) =>
+    client.createAndPostOrder({ tokenID, price: 0.02, size: 50, side: Side.BUY })
+  const [one, two] = [await bid(first.yes), await bid(second.yes)]
+  const placed = (id: string) => (frame: Record<string, unknown>) => frame.id === id
+  await all.next('the first order', placed(one.orderID))
+  await all.next('the second order', placed(two.orderID))
+  await some.next('the second order', placed(two.orderID))
+  assert.ok(!some.all.some(({ id }) => id === one.orderID))
+  const stranger = await openFrames(urls.socket, 'user', { type: 'user', auth: { ...auth, secret: 'x' } })
+  await stranger.ended
+  const third = await marketBySlug(urls, 'bitcoin-up-or-down-today')
+  const custom = { type: 'market', assets_ids: [third.yes], custom_feature_enabled: true }
+  const results = await openFrames(urls.socket, 'market', custom)
+  await results.next('the third book', bookOf(third.yes))
+  await venue.control('POST', '/resolve', { market: third.slug, outcome: 'void' })
+  const resolved = await results.next('the result', ({ event_type }) => event_type === 'market_resolved')
+  assert.equal(resolved.winning_asset_id, null)
+  for (const { dropped, close } of [feed, all, some, results]) {
+    assert.deepEqual(dropped, [])
+    close()
+  }
+})
