@@ -39,7 +39,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
 const orderPricesMs = 1_000
 
 /** Opens the parts that several sections read: prices, and the holdings of users. */
-function openShared(deps: Parts) {
+function openShared(deps: Parts & Pick<Parameters<typeof openHoldings>[0], 'venueHoldings'>) {
   const priceDeps = { url: deps.urls.prices ?? '', net: deps.net, clock: deps.core.clock }
   const prices = createPrices(priceDeps)
   const orderPrices = createPrices({ ...priceDeps, freshMs: orderPricesMs })
@@ -50,7 +50,7 @@ function openShared(deps: Parts) {
 export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const { core, chains, custody, probe } = deps
   const { db, clock, taskEngine } = core
-  const shared = openShared(deps)
+  const shared = openShared({ ...deps, venueHoldings: () => predmkt?.holdings })
   const wallets = openWallets(shared)
   const access = openAuth({ ...deps, onSignup: wallets.onSignup }, overrides)
   const { auth, credits } = access
