@@ -1,6 +1,6 @@
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { fromUnits, mulDiv, toUnits, usdcDecimals } from '#kernel/money/money.ts'
-import type { OrderWish, TimeInForce } from '#kernel/money/prediction-venue.ts'
+import type { OrderRequest, TimeInForce } from '#kernel/money/prediction-venue.ts'
 import type { PredictionMarket, TakerFee } from '#kernel/money/prediction-views.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -201,7 +201,7 @@ export const cashFor = (priceMicros: bigint, sizeUnits: bigint, rounding: 'up' |
 export function toVenueTerms(
   terms: OrderTerms,
   book: { orderCashUnits: bigint; worstPriceMicros: bigint },
-): OrderWish {
+): OrderRequest['terms'] {
   const { side, timeInForce, priceMicros, sizeUnits } = terms
   if (timeInForce === 'gtc' || timeInForce === 'gtd')
     return { type: 'limit', side, priceMicros: priceMicros!, sizeUnits: sizeUnits! }

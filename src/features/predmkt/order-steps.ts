@@ -105,7 +105,7 @@ async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskDa
   return venue.prepareOrder({
     wallet,
     outcome: { venue: venue.name, marketId: market.marketId, outcomeId },
-    wish: toVenueTerms(terms, quote ?? { orderCashUnits: 0n, worstPriceMicros: 0n }),
+    terms: toVenueTerms(terms, quote ?? { orderCashUnits: 0n, worstPriceMicros: 0n }),
     timeInForce,
     postOnly,
     expiresAt,
@@ -242,7 +242,7 @@ export const laterTexts = {
   post_only: 'venue_post_only: the venue takes only post-only orders for some minutes',
   cancel_only: 'venue_cancel_only: the venue takes only cancels now',
   disabled: 'venue_disabled: the venue does not trade now',
-  busy: 'venue_busy: the venue is busy',
+  wallet_busy: 'wallet_busy: another action of the wallet is in flight at the venue',
   quota: 'venue_quota: a quota of the venue is used up',
 } as const
 
