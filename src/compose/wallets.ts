@@ -15,8 +15,7 @@ import type { SharedParts } from './section-parts.ts'
 import { holdingFacts } from './trigger-orders.ts'
 
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
-type WalletParts = HoldingsParts &
-  Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
+type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
 type VenueOf = { venueHoldings: () => VenueHoldings | undefined }
 

@@ -27,8 +27,15 @@ type Position = {
   outcome_id: string
   size: string
   unsettled_buy: string
-  cost_usd: string
+  cost_usd: string | null
+  unrealized_usd: string | null
   redeemable: boolean
+}
+type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_address', string> & {
+  protocol: string | null
+  outcome_id: string | null
+  cost_basis_usd: string | null
+  value_usd: string | null
 }
 type Order = { id: string; status: string; size_matched: string; price: string }
 type Status = {
@@ -83,6 +90,24 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     (await person.call<{ positions: Position[] }>('GET /predmkt/positions')).body.positions.find(
       ({ outcome_id }) => outcome_id === outcomeId,
     )
+  const atVenue = async (person: Person) => {
+    const { body } = await person.call<{ holdings: Holding[] }>('GET /v1/holdings?event=wallet-refresh')
+    return body.holdings.filter(({ protocol }) => protocol === 'polymarket')
+  }
+  /** Moves shares between wallets at the venue without the gateway, as if the key were used elsewhere. */
+  const moveShares = async (from: string, to: string, shares: Holding) => {
+    const url = world.manifest.urls.evm[polygon]
+    const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
+    const number = (value: string | number) => word(BigInt(value).toString(16))
+    const data = `0xf242432a${word(from)}${word(to)}${number(shares.outcome_id!)}${number(shares.amount)}${number(160)}${number(0)}`
+    await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
+    await world.rpc('anvil_impersonateAccount', [from], url)
+    const call = { from, to: shares.token_address, data }
+    const hash = await world.rpc('eth_sendTransaction', [call], url)
+    const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
+    const receipt = await eventually(mined, 'the shares have moved')
+    assert.equal((receipt as { status: string }).status, '0x1')
+  }
   const marketBy = async (person: Person, slug: string): Promise<Market> => {
     const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
     const found = body.markets.find((market) => market.slug === slug)
@@ -131,7 +156,19 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     assert.equal(bought.result.total_usd, quote.total_usd)
     const afterBuy = await cashOf(person)
     assert.equal(afterBuy, start - micros(quote.total_usd), 'every dollar of the purchase is accounted for')
-    assert.equal((await positionOf(person, outcomeId))?.size, quote.shares)
+    const position = (await positionOf(person, outcomeId))!
+    assert.equal(position.size, quote.shares)
+    await venue('POST', '/credit', { wallet: status.safe_address, amount: '3', token: 'usdce' })
+    const held = await atVenue(person)
+    assert.deepEqual(
+      held.map(({ kind, symbol, balance, cost_basis_usd: cost }) => [kind, symbol, micros(balance), cost]),
+      [
+        ['token', 'USDC.e', micros('3'), null],
+        ['token', 'pUSD', afterBuy, null],
+        ['outcome_token', market.outcomes[0]!.outcome, micros(quote.shares), position.cost_usd],
+      ],
+    )
+    assert.ok(held.every(({ value_usd }) => value_usd !== null))
 
     const resting = await executed(person, '/predmkt/order', {
       outcome_id: outcomeId,
@@ -160,14 +197,18 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     const redeemed = await executed(person, '/predmkt/redeem', { condition_id: market.condition_id })
     assert.equal(redeemed.result.payout_usd, quote.shares)
     assert.equal(await positionOf(person, outcomeId), undefined)
+    assert.deepEqual(
+      (await atVenue(person)).map(({ symbol }) => symbol),
+      ['USDC.e', 'pUSD'],
+    )
     const end = await cashOf(person)
     assert.equal(end, afterBuy + micros(quote.shares), 'a share of the outcome that won pays one dollar')
 
     const usdc = world.manifest.contracts[polygon]!.usdc
-    const held = await world.balance(polygon, person.evm, usdc)
+    const before = await world.balance(polygon, person.evm, usdc)
     const withdrawn = await executed(person, '/predmkt/withdraw', { amount_usdc: String(Number(end) / 1e6) })
     assert.equal(micros(withdrawn.result.amount_usd!), end)
-    assert.equal((await world.balance(polygon, person.evm, usdc)) - held, end)
+    assert.equal((await world.balance(polygon, person.evm, usdc)) - before, end)
     assert.equal(await cashOf(person), 0n)
 
     const { body: activity } = await person.call<{
@@ -248,5 +289,23 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       async () => ((await open()).length === 0 ? true : undefined),
       'the take-profit has ended',
     )
+  })
+
+  test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
+    const [person, other] = await Promise.all([setUp(), setUp()])
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
+    const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
+    const market = body.markets.find((each) => each.protocol === 'v1' && !each.neg_risk)!
+    const outcomeId = market.outcomes[0]!.outcome_id
+    const order = { outcome_id: outcomeId, side: 'BUY', order_type: 'FOK', amount_usd: '5' }
+    await executed(person, '/predmkt/order', order)
+    const shares = (await atVenue(person)).find(({ kind }) => kind === 'outcome_token')!
+    const [from, to] = await Promise.all([statusOf(person), statusOf(other)])
+    await moveShares(from.safe_address, to.safe_address, shares)
+    const arrived = await eventually(async () => positionOf(other, outcomeId), 'the venue lists the shares')
+    assert.deepEqual([arrived.size, arrived.cost_usd, arrived.unrealized_usd], [shares.balance, null, null])
+    const [held] = await atVenue(other)
+    assert.deepEqual([held?.kind, held?.amount, held?.cost_basis_usd], ['outcome_token', shares.amount, null])
+    assert.equal(await positionOf(person, outcomeId), undefined)
   })
 })

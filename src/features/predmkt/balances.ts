@@ -74,7 +74,7 @@ export async function cashOf(deps: BalanceDeps, { userId, wallet }: WalletOf): P
 export async function chainShares(
   { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
   wallet: string,
-  outcomes: readonly { market: PredictionMarket; outcomeId: string }[],
+  outcomes: readonly { market: Pick<PredictionMarket, 'protocol'>; outcomeId: string }[],
 ): Promise<bigint[]> {
   const money = moneyOf({ venue })
   if (outcomes.length === 0) return []

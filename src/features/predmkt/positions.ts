@@ -1,7 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { mulDiv, toUnits, usdcDecimals } from '#kernel/money/money.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import type { PredictionRedemptionRow } from '#store/tables/predmkt.ts'
 import { chainShares } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -14,7 +13,8 @@ import { redemptionsOf, transfersOf } from './store/redemption-store.ts'
 /** Positions and profit by the gateway's own record of confirmed trades; the chain says how many shares there are. */
 
 type PositionsView = Static<(typeof recordEntries)['positions']['output']>
-type PositionView = PositionsView['positions'][number]
+export type PositionView = PositionsView['positions'][number]
+export type PositionsReader = (userId: string) => Promise<PositionsView>
 type ActivityView = Static<(typeof recordEntries)['activity']['output']>
 
 const dollar = 1_000_000n
@@ -46,8 +46,8 @@ const redeemedOf = (rows: readonly PredictionRedemptionRow[], outcomeId: string)
 }
 
 export const createPositions =
-  (deps: PredmktDeps) =>
-  async (userId: string): Promise<PositionsView> => {
+  (deps: PredmktDeps): PositionsReader =>
+  async (userId) => {
     const { db, venue, clock } = deps
     const owner = { userId, venue: venue.name }
     const [sums, redemptions, account] = await Promise.all([
@@ -56,42 +56,61 @@ export const createPositions =
       accountOf(db, owner),
     ])
     const wallet = account && walletOfRow(account).wallet
-    const views: PositionView[] = []
-    for (const sum of sums) {
-      const market = await venue.market({ marketId: sum.market_id }).catch(ignoreFault)
-      const held =
-        market && wallet
-          ? (await chainShares(deps, wallet, [{ market, outcomeId: sum.outcome_id }]))[0]
-          : undefined
-      const view = await positionView(deps, {
-        sum,
-        market,
-        held,
-        redeemed: redeemedOf(redemptions, sum.outcome_id),
-      })
-      if (view) views.push(view)
-    }
-    const total = views.reduce(
+    const outcomes = [...sums, ...(wallet ? await fromElsewhere(deps, wallet, sums) : [])]
+    const held = wallet ? await chainShares(deps, wallet, outcomes.map(sharesOfRow)) : []
+    const views = await Promise.all(
+      outcomes.map((sum, index) =>
+        positionView(deps, { sum, held: held[index], redeemed: redeemedOf(redemptions, sum.outcome_id) }),
+      ),
+    )
+    const positions = views.filter((view) => view !== undefined)
+    const total = positions.reduce(
       (units, { value_usd }) => units + (value_usd === null ? 0n : toUnits(value_usd, usdcDecimals)),
       0n,
     )
-    return { positions: views, positions_value_usd: usd(total), as_of: clock.now().toISOString() }
+    return { positions, positions_value_usd: usd(total), as_of: clock.now().toISOString() }
   }
+
+const sharesOfRow = ({ protocol, outcome_id: outcomeId }: FillSums) => ({ market: { protocol }, outcomeId })
+
+const nothingTraded = {
+  bought: '0',
+  bought_cash: '0',
+  sold: '0',
+  sold_cash: '0',
+  unsettled_buy: '0',
+  unsettled_sell: '0',
+}
+
+/** Outcomes that the wallet has without a trade here, by the venue's public record; the chain says how many shares. */
+async function fromElsewhere(
+  { venue }: PredmktDeps,
+  wallet: string,
+  sums: readonly FillSums[],
+): Promise<FillSums[]> {
+  const listed = await venue.positions(wallet).catch(ignoreFault)
+  const known = new Set(sums.map(({ outcome_id }) => outcome_id))
+  return (listed?.items ?? []).flatMap(({ outcomeId, marketId, outcome, title }) => {
+    const protocol = venue.protocolOf(outcomeId)
+    if (known.has(outcomeId) || protocol === undefined) return []
+    return { ...nothingTraded, outcome_id: outcomeId, market_id: marketId, outcome, title, protocol }
+  })
+}
 
 type Held = {
   sum: FillSums
-  market: PredictionMarket | undefined
   held: bigint | undefined
   redeemed: { sharesUnits: bigint; payoutUnits: bigint }
 }
 
 async function positionView(
   { venue }: PredmktDeps,
-  { sum, market, held, redeemed }: Held,
+  { sum, held, redeemed }: Held,
 ): Promise<PositionView | undefined> {
   const { leftUnits, costUnits, averageMicros, realizedUnits } = profitOf(sum, redeemed)
   const sizeUnits = held ?? leftUnits
   if (sizeUnits === 0n && sum.unsettled_buy === '0' && sum.unsettled_sell === '0') return undefined
+  const market = await venue.market({ marketId: sum.market_id }).catch(ignoreFault)
   const index = market?.outcomes.findIndex(({ outcomeId }) => outcomeId === sum.outcome_id) ?? -1
   const payout = market?.payoutMicros?.[index] ?? null
   const book = payout === null ? await venue.book(sum.outcome_id).catch(ignoreFault) : undefined
@@ -123,7 +142,7 @@ async function positionView(
 }
 
 export const createActivity =
-  (deps: PredmktDeps, positions: (userId: string) => Promise<PositionsView>) =>
+  (deps: PredmktDeps, positions: PositionsReader) =>
   async (userId: string, limit: number): Promise<ActivityView> => {
     const { db, venue, clock } = deps
     const owner = { userId, venue: venue.name }

@@ -19,6 +19,7 @@ import { createRedeem } from './redeem.ts'
 import { deletions } from './retention.ts'
 import { createSetup } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
+import { createVenueHoldings } from './venue-holdings.ts'
 import { createWithdraw } from './withdraw.ts'
 
 /** The section of prediction markets: an account at a venue, orders, and money in and out. */
@@ -55,7 +56,13 @@ export function createPredmkt(deps: PredmktDeps) {
   })
   const exitTasks = createExitKind(deps)
   const sync = createAccountSync({ ...deps, exitTasks })
-  return { operations, kinds: [exitTasks], starters: [sync.start], deletions }
+  return {
+    operations,
+    kinds: [exitTasks],
+    starters: [sync.start],
+    deletions,
+    holdings: createVenueHoldings(deps, positions),
+  }
 }
 
 async function acknowledge({ clock, limits }: PredmktDeps, userId: string, { tx }: ActScope) {

@@ -10,7 +10,13 @@ import type { Solana } from '#upstreams/solana/solana.ts'
 import type { ChainReadingView, HoldingView } from './contract.ts'
 import { type CachedReading, createHoldingsCache } from './holdings-cache.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
-import { heldAtVenue, inVenueWallet, sharesHolding, type VenueHoldings, type VenueReading } from './venue-holdings.ts'
+import {
+  heldAtVenue,
+  inVenueWallet,
+  sharesHolding,
+  type VenueHoldings,
+  type VenueReading,
+} from './venue-holdings.ts'
 import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading } from './wallet-reading.ts'
 
 /** A chain that does not answer never hides the holdings on the others. */

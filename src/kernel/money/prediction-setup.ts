@@ -67,7 +67,11 @@ export type VenueMoney = {
   /** Moves shares to another wallet of the same owner. */
   transferSharesCall(from: string, to: string, market: PredictionMarket, shares: Shares[]): WalletCall
   /** The read of a wallet's shares on the venue's chain. */
-  sharesCall(wallet: string, market: PredictionMarket, outcomeId: string): { to: string; data: string }
+  sharesCall(
+    wallet: string,
+    market: Pick<PredictionMarket, 'protocol'>,
+    outcomeId: string,
+  ): { to: string; data: string }
 }
 
 export type VenueSetup = {

@@ -50,7 +50,7 @@ const rampCall = (
 const adapterOf = ({ isNegRisk }: PredictionMarket): Hex =>
   isNegRisk ? contracts.negRiskCollateralAdapter : contracts.collateralAdapter
 
-const sharesTokenOf = ({ protocol }: PredictionMarket): Hex =>
+const sharesTokenOf = ({ protocol }: Pick<PredictionMarket, 'protocol'>): Hex =>
   protocol === 'v2' ? contracts.positionManager : contracts.conditionalTokens
 
 function outcomeIndex(market: PredictionMarket, outcomeId: string): bigint {
