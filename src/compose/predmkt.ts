@@ -1,5 +1,6 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import * as swapLeg from '#features/perp/swap-leg.ts'
+import * as swapAfter from '#features/perp/withdraw-swap.ts'
 import { createPredmkt } from '#features/predmkt/predmkt.ts'
 import { createVenueKeys } from '#features/predmkt/store/venue-keys.ts'
 import { chainByRef, tokenByRef } from '#kernel/contract/token-ref.ts'
@@ -56,6 +57,7 @@ export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }
     keys,
     swaps: swaps.legs,
     swapLeg,
+    swapAfter,
     reserve: reserveSpend,
     evmAddressOf: custody.evmAddressOf,
     changed,
@@ -63,8 +65,8 @@ export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }
     events: taskEngine.events,
     enqueue: taskEngine.enqueue,
     takerFeeUnits,
-    tokenOnChain(ref, token) {
-      const named = chainByRef(chains.table, ref ?? chainId, 'source_chain_id')
+    tokenOnChain(ref, token, field = 'source_chain_id') {
+      const named = chainByRef(chains.table, ref ?? chainId, field)
       if (named.id !== chainId) return undefined
       const found = tokenByRef(named, token, 'source_token_address')
       return 'token' in found ? found.token.address : token

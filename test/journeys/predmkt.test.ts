@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
-import { base, polygon, type World, worldOf } from './world.ts'
+import { base, polygon, solana, type World, worldOf } from './world.ts'
 
 type Ended = Omit<TaskBody, 'result'> & {
   result: Record<string, string> & Record<string, unknown>
@@ -307,5 +307,35 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     const [held] = await atVenue(other)
     assert.deepEqual([held?.kind, held?.amount, held?.cost_basis_usd], ['outcome_token', shares.amount, null])
     assert.equal(await positionOf(person, outcomeId), undefined)
+  })
+
+  test('money comes and goes by any chain, also while the venue takes one of its dollars alone', async () => {
+    const person = await setUp()
+    const funds = [
+      { amount_usd: '30' },
+      { amount_usd: '20', source_chain_id: solana, source_token_address: 'USDC' },
+    ]
+    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdc', state: 'paused' })
+    let cash = 0n
+    for (const body of funds) {
+      const funded = await executed(person, '/predmkt/fund-safe', body)
+      cash += micros(funded.result.amount_usd!)
+      assert.equal(await cashOf(person), cash)
+    }
+    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdc', state: 'open' })
+
+    const usdc = world.manifest.contracts[base]!.usdc
+    const places = [
+      { body: { destination_chain_id: base }, balance: () => world.balance(base, person.evm, usdc) },
+      { body: { token: 'coin' }, balance: () => world.balance(polygon, person.evm) },
+    ]
+    for (const { body, balance } of places) {
+      const before = await balance()
+      const { result } = await executed(person, '/predmkt/withdraw', { amount_usdc: '10', ...body })
+      assert.equal((await balance()) - before, BigInt(result.amount!), JSON.stringify(result))
+      assert.ok(micros(result.amount_usd!) > micros('9'), JSON.stringify(result))
+      cash -= micros('10')
+      assert.equal(await cashOf(person), cash)
+    }
   })
 })

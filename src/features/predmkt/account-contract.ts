@@ -21,6 +21,12 @@ import {
 
 const waitSeconds = 90
 
+const SlippageBps = T.Integer({
+  minimum: 1,
+  maximum: 1_000,
+  description: 'How far the output of a swap may fall below its quote, in hundredths of a percent',
+})
+
 const StepView = T.Object(
   {
     key: T.String({ description: 'Name of the step' }),
@@ -212,7 +218,7 @@ export const accountEntries = {
     summary:
       'Move money from your wallets to the funded wallet at the venue, from any chain and token, gasless',
     description:
-      'Use it to get cash for orders. USDC and USDC.e on Polygon are wrapped directly; anything else is swapped first, in the same task. Give exactly one of `amount` (smallest units of the source token) and `amount_usd`. `wrap_only` wraps what already lies on Polygon. Next: poll `tasks_get`; then `predmkt_order`.',
+      'Use it to get cash for orders. USDC and USDC.e on Polygon are wrapped directly; anything else is swapped first, in the same task, as is one of the two that the venue does not take now. Give exactly one of `amount` (smallest units of the source token) and `amount_usd`. `wrap_only` wraps what already lies on Polygon. Next: poll `tasks_get`; then `predmkt_order`.',
     access: 'trade',
     rate: 'money',
     waitSeconds,
@@ -233,13 +239,7 @@ export const accountEntries = {
               'With `wrap_only`: where the dollars lie, in your own wallet (eoa, the default) or in the funded one',
           }),
         ),
-        slippage_bps: T.Optional(
-          T.Integer({
-            minimum: 1,
-            maximum: 1_000,
-            description: 'How far the output of a swap may fall below its quote, in hundredths of a percent',
-          }),
-        ),
+        slippage_bps: T.Optional(SlippageBps),
       },
       { $id: 'PredictionFundRequest', examples: [{ amount_usd: '25', source_chain_id: '8453' }] },
     ),
@@ -247,6 +247,7 @@ export const accountEntries = {
     result: FundingOutcome,
     faults: [
       ...taskFaults,
+      'token_unsafe',
       'approval_required',
       'insufficient_balance',
       'no_route',
@@ -255,9 +256,9 @@ export const accountEntries = {
     ],
   }),
   withdraw: task('POST /predmkt/withdraw', {
-    summary: 'Move cash from the venue to your own wallet',
+    summary: 'Move cash from the venue to your own wallet, on any chain',
     description:
-      'Use it to take cash out: the venue sends it to your own wallet on Polygon without gas, where it is unwrapped to USDC.e or USDC. Next: poll `tasks_get`; success is `outcome: executed`, and `result.amount_usd` is what arrived.',
+      'Use it to take cash out: the venue sends it to your own wallet on Polygon without gas, where it is unwrapped to USDC or USDC.e. With another `destination_chain_id`, or with `token: coin`, it is swapped there in the same task and into your own wallet, which counts against the limits as a swap. Next: poll `tasks_get`; success is `outcome: executed`, and `result.amount_usd` is what arrived. With the outcome `partial` the message says where the money is.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -266,22 +267,29 @@ export const accountEntries = {
       {
         amount_usdc: Usd('Amount', '25'),
         token: T.Optional(
-          OneOf(['usdc', 'usdc_e', 'pusd'] as const, {
-            description: 'Token that arrives on Polygon: USDC (the default), USDC.e, or pUSD as it is',
+          OneOf(['usdc', 'usdc_e', 'pusd', 'coin'] as const, {
+            description:
+              'What arrives: USDC (the default), the coin of the chain, or on Polygon also USDC.e, or pUSD as it is',
           }),
         ),
+        destination_chain_id: T.Optional(ChainRefIn('Chain where it arrives; omitted: Polygon')),
+        slippage_bps: T.Optional(SlippageBps),
       },
-      { $id: 'PredictionWithdrawRequest', examples: [{ amount_usdc: '25' }] },
+      {
+        $id: 'PredictionWithdrawRequest',
+        examples: [{ amount_usdc: '25' }, { amount_usdc: '25', destination_chain_id: '8453' }],
+      },
     ),
     output: TaskResponse,
     result: FundingOutcome,
     faults: [
-      'policy_denied',
-      'setup_incomplete',
+      ...taskFaults,
+      'token_unsafe',
+      'approval_required',
       'insufficient_balance',
+      'no_route',
+      'insufficient_liquidity',
       'conflict',
-      'unavailable',
-      'upstream_changed',
     ],
   }),
   redeem: task('POST /predmkt/redeem', {

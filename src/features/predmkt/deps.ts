@@ -5,6 +5,7 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type * as swapLeg from '#features/perp/swap-leg.ts'
+import type * as swapAfter from '#features/perp/withdraw-swap.ts'
 import type { SwapLegs } from '#features/swap/swap-as-leg.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
@@ -30,7 +31,7 @@ export type PredmktDeps = {
   batches: EvmBatches
   policy: Pick<Policy, 'check' | 'authorize' | 'release'>
   /** Whether the token is a listed one of the chain where the venue settles, by its reference in a request. */
-  tokenOnChain: (chain: string | number | undefined, token: string) => string | undefined
+  tokenOnChain: (chain: string | number | undefined, token: string, field?: string) => string | undefined
   signer: PredictionSigner
   nonces: Pick<NonceSequences, 'ensure'>
   ledger: Pick<Ledger, 'balance'>
@@ -49,6 +50,8 @@ export type PredmktDeps = {
     | 'secondLegMs'
     | 'swapStepNames'
   >
+  /** How a swap follows a withdrawal. */
+  swapAfter: Pick<typeof swapAfter, 'swapAfterWithdrawal' | 'swapNext'>
   reserve: ReserveSpend
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void

@@ -1,7 +1,7 @@
 import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import type { SwapLegs } from '#features/swap/swap-as-leg.ts'
-import { conflict, exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
+import { conflict, exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -18,7 +18,7 @@ import type { FundTaskData } from './fund-task.ts'
 import { relayerOf } from './relay-outcome.ts'
 import { accountOf, walletOfRow } from './store/account-store.ts'
 
-/** Money is wrapped from the user's own account to the funded wallet; other tokens are swapped to USDC first. */
+/** Money is wrapped from the user's own account to the funded wallet; other tokens are swapped to one of its dollars first. */
 
 type FundInput = PredmktInput<'fund'>
 const fundMs = 10 * 60_000
@@ -26,7 +26,7 @@ const fundMs = 10 * 60_000
 export type WrapToken = { symbol: string; token: string }
 type Source =
   | { type: 'wrap'; token: WrapToken; units: bigint; place: 'eoa' | 'deposit_wallet' }
-  | { type: 'swap'; swaps: SwapLegs; prepared: PreparedSwap }
+  | { type: 'swap'; swaps: SwapLegs; prepared: PreparedSwap; target: WrapToken }
 export type FundRequest = {
   action: PlannedAction
   wallet: VenueWallet
@@ -102,7 +102,9 @@ async function checkFund(
   if (place !== 'eoa' && !input.wrap_only)
     throw invalid('source_wallet', 'extra_forbidden', '`source_wallet` belongs to `wrap_only`')
   const token = wrapTokenOf(deps, input)
-  if (token) {
+  const open = await openTokens(deps)
+  // `wrap_only` never swaps, so it fails with what the venue says of a paused token.
+  if (token && (input.wrap_only || open.includes(token))) {
     const units = amount === undefined ? toUnits(amountUsd!, usdcDecimals) : BigInt(amount)
     assertMinimum(input, limits.minFundUsd, units)
     return {
@@ -119,7 +121,8 @@ async function checkFund(
       'unsupported_asset',
       'No provider of swaps is configured: only USDC and USDC.e on Polygon',
     )
-  const target = moneyOf(deps).wrappable[0]!
+  const [target] = open
+  if (!target) throw new Fault('unavailable', 'The venue takes neither USDC nor USDC.e now')
   const prepared = await swaps.prepare(
     {
       chain_id_in: input.source_chain_id ?? deps.chain.row.id,
@@ -138,7 +141,7 @@ async function checkFund(
     ...wrapAction(deps, target, amountOutMinUnits),
     ...(principal && { principal }),
   })
-  return { action: prepared.action, wallet, source: { type: 'swap', swaps, prepared } }
+  return { action: prepared.action, wallet, source: { type: 'swap', swaps, prepared, target } }
 }
 
 const wrapAction = (deps: PredmktDeps, token: WrapToken, units: bigint): Omit<PlannedAction, 'userId'> => ({
@@ -154,6 +157,16 @@ const wrapAction = (deps: PredmktDeps, token: WrapToken, units: bigint): Omit<Pl
 
 const isVenueChain = (deps: PredmktDeps, { source_chain_id: chain }: FundInput): boolean =>
   deps.tokenOnChain(chain, moneyOf(deps).wrappable[0]!.token) !== undefined
+
+/** The tokens that the ramp takes now; a read that fails counts as open, because the wrapping is simulated later. */
+async function openTokens({ chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>): Promise<WrapToken[]> {
+  const { wrappable, wrapPausedCall } = moneyOf({ venue })
+  const { results } = await chain.views(wrappable.map(({ token }) => wrapPausedCall(token)))
+  return wrappable.filter((_, index) => {
+    const { success, data } = results[index]!
+    return !success || data.length !== 66 || BigInt(data) === 0n
+  })
+}
 
 /** The token that the ramp takes as it is; undefined if the source is another token or chain. */
 function wrapTokenOf(deps: PredmktDeps, { source_chain_id: chain, source_token_address: named }: FundInput) {
@@ -177,11 +190,10 @@ function assertMinimum({ amount }: FundInput, minimum: string, units: bigint): v
 async function fundSwap(
   deps: PredmktDeps,
   { action, wallet }: FundRequest,
-  { swaps, prepared }: Extract<Source, { type: 'swap' }>,
+  { swaps, prepared, target }: Extract<Source, { type: 'swap' }>,
 ): Promise<FundFunds> {
   await deps.batches.ready(deps.chain.row.id)
   const { data: swap, spend } = await swaps.fund(prepared)
-  const target = moneyOf(deps).wrappable[0]!
   const data: FundTaskData = {
     swap,
     account: await deps.evmAddressOf(action.userId),

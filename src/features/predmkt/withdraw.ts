@@ -1,3 +1,4 @@
+import type { SwapAfterStep } from '#features/perp/withdraw-swap.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -24,21 +25,25 @@ import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { walletAccount } from './fund-admission.ts'
 import { type RelayTaskData, relayDriver } from './relay-action.ts'
+import { destinationOf, type OnwardData, onwardSteps, prepareOnward } from './withdraw-onward.ts'
 
-/** The relayer sends cash to the user's own account without gas; a sponsored batch of that account unwraps it. */
+/**
+ * The relayer sends cash to the user's own account without gas; a sponsored batch of that account unwraps it, and a swap
+ * brings it to another chain or coin.
+ */
 
-export type WithdrawTaskData = RelayTaskData & {
-  account: string
-  units: string
-  /** The token that is asked for; pusd is not unwrapped. */
-  token: 'usdc' | 'usdc_e' | 'pusd'
-  /** The transaction that brought the cash to the user's own account. */
-  sent_tx?: string | null
-  balance_changes?: JsonObject[]
-  /** When the cash was first expected in the user's own account, in milliseconds. */
-  prepared_ms?: number
-}
-type StepName = 'sign' | 'confirm' | 'prepare' | 'unwrap' | 'unwrapped'
+export type WithdrawTaskData = RelayTaskData &
+  OnwardData & {
+    units: string
+    /** The token that is asked for; pusd is not unwrapped. */
+    token: 'usdc' | 'usdc_e' | 'pusd'
+    /** The transaction that brought the cash to the user's own account. */
+    sent_tx?: string | null
+    balance_changes?: JsonObject[]
+    /** When the cash was first expected in the user's own account, in milliseconds. */
+    prepared_ms?: number
+  }
+type StepName = 'sign' | 'confirm' | 'prepare' | 'unwrap' | 'unwrapped' | SwapAfterStep
 type WithdrawTask = TaskView<WithdrawTaskData>
 type Result = StepResultOf<Partial<WithdrawTaskData>, StepName>
 
@@ -62,25 +67,34 @@ const admitWithdraw = (deps: PredmktDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
-    async check({ amount_usdc: amount, token = 'usdc' }: PredmktInput<'withdraw'>, { userId }) {
+    async check(input: PredmktInput<'withdraw'>, { userId }) {
+      const { amount_usdc: amount, token = 'usdc' } = input
+      const destination = destinationOf(deps, input)
       const { wallet } = await tradingAccount(deps, userId)
       const account = await deps.evmAddressOf(userId)
+      const unwrapped = token === 'coin' ? 'usdc' : token
       const terms = actionTerms(`Withdraw ${amount} USD from Polymarket to your own wallet`, {
-        token: symbols[token],
+        token: symbols[unwrapped],
         amount,
         recipient: account,
         venue: 'Polymarket',
         cost: noFurtherCost,
       })
-      return {
-        action: { userId, ...facts(deps, account), terms },
-        data: {
-          wallet,
-          account,
-          token,
-          units: String(toUnits(amount, usdcDecimals)),
-        } satisfies WithdrawTaskData,
+      const action = { userId, ...facts(deps, account), terms }
+      const units = toUnits(amount, usdcDecimals)
+      const data: WithdrawTaskData = {
+        wallet,
+        account,
+        token: unwrapped,
+        units: String(units),
+        amount_usd: amount,
+        transfer_usd: null,
+        ...(destination && { destination }),
       }
+      if (!destination) return { action, data }
+      await deps.policy.check(action)
+      // The withdrawal is an exit, but its swap counts against the limits, from the acceptance on.
+      return { action: await prepareOnward(deps, { userId, destination, units }), data }
     },
     async fund({ action: { userId }, data }) {
       const read = () => cashOf(deps, { userId, wallet: data.wallet })
@@ -103,7 +117,7 @@ const admitWithdraw = (deps: PredmktDeps) =>
     start: ({ data }, spend) => ({
       first: 'sign' as const,
       deadlineMs: withdrawMs,
-      data: data as WithdrawTaskData,
+      data,
       spend,
     }),
   })
@@ -117,7 +131,8 @@ function withdrawSteps(deps: PredmktDeps): Steps<WithdrawTaskData, StepName> {
     prepare: afterTransfer(deps, (task, context) => prepareUnwrap(deps, task, context)),
     unwrap: afterTransfer(deps, unwrapped.sign),
     unwrapped: afterTransfer(deps, unwrapped.confirm),
-  }
+    ...onwardSteps(deps),
+  } as Steps<WithdrawTaskData, StepName>
 }
 
 const sentTo = (deps: PredmktDeps, token: string, account: string, receipt: Receipt): bigint =>
@@ -144,12 +159,14 @@ const transferEffect = (deps: PredmktDeps) =>
     settle(task, { txHash }, { now }) {
       const { data } = task
       const spent = BigInt(data.units)
+      const writes = (tx: Tx) => noteWithdrawal(tx, deps, { task, txHash, now })
       if (data.token === 'pusd')
         return {
-          ...arrived(deps, task, { units: spent, txHash, token: moneyOf(deps).cashToken, now }),
+          ...arrived(deps, { units: spent, txHash, token: moneyOf(deps).cashToken, now }),
           spent,
+          writes,
         }
-      return { next: 'prepare', state: 'settling', spent, data: { sent_tx: txHash, polls: 0 } }
+      return { next: 'prepare', state: 'settling', spent, data: { sent_tx: txHash, polls: 0 }, writes }
     },
   })
 
@@ -204,7 +221,6 @@ type Arrival = { units: bigint; txHash: string | null; token: string; now: Date 
 
 function arrived(
   deps: PredmktDeps,
-  { id, userId }: WithdrawTask,
   { units, txHash, token, now }: Arrival,
 ): EndResult<Partial<WithdrawTaskData>> {
   return {
@@ -220,17 +236,16 @@ function arrived(
       credited_at: now.toISOString(),
     },
     data: { progress: null },
-    writes: (tx) => noteWithdrawal(tx, deps, { id, userId, units, txHash, now }),
   }
 }
 
-type Noted = { id: string; userId: string; units: bigint; txHash: string | null; now: Date }
-async function noteWithdrawal(tx: Tx, { venue }: PredmktDeps, { id, userId, units, txHash, now }: Noted) {
+type Noted = { task: WithdrawTask; txHash: string | null; now: Date }
+async function noteWithdrawal(tx: Tx, { venue }: PredmktDeps, { task, txHash, now }: Noted) {
   await query(
     tx,
     `insert into prediction_transfer (task_id, user_id, venue, type, amount, tx_hash, at)
      values ($1, $2, $3, 'withdrawal', $4, $5, $6) on conflict (task_id) do nothing`,
-    [id, userId, venue.name, String(units), txHash, now],
+    [task.id, task.userId, venue.name, task.data.units, txHash, now],
   )
 }
 
@@ -264,7 +279,10 @@ const unwrapEffect = (deps: PredmktDeps) =>
     settle(task, receipt, { now }) {
       const { token, units } = paid(deps, task.data, receipt)!
       const posted = { move: 'post' as const, key: unwrapHold(task.id), amountUnits: BigInt(task.data.units) }
-      return { ...arrived(deps, task, { units, token, txHash: receipt.txHash, now }), moves: [posted] }
+      const { txHash } = receipt
+      if (!task.data.destination) return { ...arrived(deps, { units, token, txHash, now }), moves: [posted] }
+      const next = deps.swapAfter.swapNext({ units: String(units), txHash, at: now.toISOString() })
+      return { ...next, data: { ...next.data, received_token: token }, moves: [posted] }
     },
   })
 

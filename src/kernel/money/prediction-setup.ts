@@ -58,6 +58,8 @@ export type VenueMoney = {
   wrappable: { symbol: string; token: string }[]
   /** `calls` approve the exact amount and wrap it to a wallet. */
   wrapCalls(token: string, units: bigint, to: string): WalletCall[]
+  /** The read of whether the venue wraps a token now; not 0 if it has paused it. */
+  wrapPausedCall(token: string): { to: string; data: string }
   unwrapCalls(token: string, units: bigint, to: string): WalletCall[]
   transferCall(to: string, units: bigint): WalletCall
   /** Calls that turn shares of a resolved market into cash of the wallet that makes them. */

@@ -19,6 +19,7 @@ export const tokenAbi = parseAbi([
 const rampAbi = parseAbi([
   'function wrap(address asset, address to, uint256 amount)',
   'function unwrap(address asset, address to, uint256 amount)',
+  'function paused(address asset) view returns (bool)',
 ])
 const adapterAbi = parseAbi([
   'function redeemPositions(address collateralToken, bytes32 parentCollectionId, bytes32 conditionId, uint256[] indexSets)',
@@ -118,6 +119,10 @@ export const polymarketMoney: VenueMoney = {
       encodeFunctionData({ abi: tokenAbi, functionName: 'safeBatchTransferFrom', args }),
     )
   },
+  wrapPausedCall: (token) => ({
+    to: contracts.onramp,
+    data: encodeFunctionData({ abi: rampAbi, functionName: 'paused', args: [token as Hex] }),
+  }),
   sharesCall: (wallet, market, outcomeId) => ({
     to: sharesTokenOf(market),
     data: encodeFunctionData({
