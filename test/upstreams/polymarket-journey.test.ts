@@ -58,7 +58,7 @@ test('an account is set up step by step, without gas', async () => {
     [
       [1n, 'confirmed'],
       [0n, 'confirmed'],
-      [0n, 'confirmed'],
+      [null, 'confirmed'],
     ],
   )
 })

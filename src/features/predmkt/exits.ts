@@ -1,3 +1,4 @@
+import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
@@ -6,6 +7,7 @@ import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Admission, TaskKind } from '#kernel/task/task.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import { sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { ExitTaskData } from './exit-task.ts'
 import { orderFacts, orderMs } from './order-admission.ts'
@@ -23,6 +25,10 @@ export type ExitDeps = PredmktDeps & { exitTasks: TaskKind }
 type Watched = { userId: string; venue: string; wallet: VenueWallet; now: Date }
 
 const dollar = 1_000_000n
+/** How long an exit waits whose sale has failed. */
+const retryMs = 15_000
+/** The venue sells nothing smaller, so that a rest below is none. */
+const leastUnits = 10_000n
 /** Percentages have four decimals: one percent is ten thousand. */
 const wholePercentage = 1_000_000n
 
@@ -46,8 +52,9 @@ const isPairSelling = ({ exit, exits }: Advancing): boolean =>
   )
 
 async function advanceExit(deps: ExitDeps, advancing: Advancing): Promise<void> {
-  const { state } = advancing.exit
+  const { state, error, updated_at: updatedAt } = advancing.exit
   if (state !== 'executing' && isPairSelling(advancing)) return
+  if (state !== 'executing' && error !== null && advancing.now < later(updatedAt, retryMs)) return
   switch (state) {
     case 'waiting':
       return activate(deps, advancing)
@@ -76,9 +83,23 @@ async function entryOf(db: Queryable, orderId: string): Promise<Entry | undefine
   }
 }
 
+type Left = { market: PredictionMarket; settledUnits: bigint; lockedUnits?: bigint }
+
+/** Shares of the purchase that are still there; `lockedUnits` are those that the order of the other exit holds. */
+async function leftUnits(
+  deps: ExitDeps,
+  { exit, wallet, userId }: Advancing,
+  { market, settledUnits, lockedUnits = 0n }: Left,
+): Promise<bigint> {
+  const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: exit.outcome_id })
+  const units = freeUnits + lockedUnits
+  return units < settledUnits ? units : settledUnits
+}
+
 /** Arms an exit once its purchase has ended and every share of it is settled. */
-async function activate(deps: ExitDeps, { exit, wallet, now, userId }: Advancing): Promise<void> {
+async function activate(deps: ExitDeps, advancing: Advancing): Promise<void> {
   const { db, venue, transact } = deps
+  const { exit, wallet, now, userId } = advancing
   const entry = await entryOf(db, exit.entry_order_id)
   if (!entry || !isEndStatus(entry.row.status) || !entry.isSettled) return
   const from = 'waiting' as const
@@ -86,22 +107,17 @@ async function activate(deps: ExitDeps, { exit, wallet, now, userId }: Advancing
     return void (await changeExit(db, { id: exit.id, from, state: 'cancelled', now }))
   const market = await venue.market({ outcomeId: exit.outcome_id })
   if (!market) return
-  if (market.isClosed || market.payoutMicros !== null)
-    return void (await changeExit(db, {
-      id: exit.id,
-      from,
-      state: 'cancelled',
-      now,
-      error: 'The market is closed',
-    }))
+  if (isOver(market)) return endOfMarket(deps, advancing)
   const trigger = exit.trigger_price ?? triggerOf(exit, entry.averageMicros, market)
-  const isWatched = exit.leg === 'sl' || entry.settledUnits < market.minSizeUnits
+  const sizeUnits = await leftUnits(deps, advancing, { market, settledUnits: entry.settledUnits })
+  if (sizeUnits < leastUnits) return
+  const isWatched = exit.leg === 'sl' || sizeUnits < market.minSizeUnits
   if (isWatched)
     return void (await changeExit(db, { id: exit.id, from, state: 'watched', trigger_price: trigger, now }))
   const terms = sale(exit.outcome_id, {
     timeInForce: 'gtc',
     priceMicros: trigger,
-    sizeUnits: entry.settledUnits,
+    sizeUnits,
   })
   await transact(async (tx) => {
     const taskId = await start(deps, tx, { userId, leg: 'tp', wallet, terms, replaces: null })
@@ -114,6 +130,13 @@ async function activate(deps: ExitDeps, { exit, wallet, now, userId }: Advancing
       now,
     })
   })
+}
+
+const isOver = ({ isClosed, payoutMicros }: PredictionMarket): boolean => isClosed || payoutMicros !== null
+
+const endOfMarket = async ({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> => {
+  const { id, state } = exit
+  await changeExit(db, { id, from: state, state: 'cancelled', now, error: 'The market is closed' })
 }
 
 const triggerOf = (
@@ -176,20 +199,33 @@ async function followResting({ db }: ExitDeps, { exit, now }: Advancing): Promis
   await changeExit(db, { id: exit.id, from: 'resting', state, now })
 }
 
-async function watchBid(deps: ExitDeps, { exit, exits, wallet, userId, now }: Advancing): Promise<void> {
+async function watchBid(deps: ExitDeps, advancing: Advancing): Promise<void> {
+  const { exit, exits, wallet, userId, now } = advancing
   const trigger = exit.trigger_price
   if (trigger === null) return
-  const { bids } = await deps.venue.book(exit.outcome_id)
-  const bid = bids[0]?.priceMicros
-  const isReached = bid !== undefined && (exit.leg === 'tp' ? bid >= trigger : bid <= trigger)
+  const book = await deps.venue.book(exit.outcome_id).catch((fault: unknown) => {
+    if (fault instanceof Fault && !fault.retryable) return undefined
+    throw fault
+  })
+  const bid = book?.bids[0]?.priceMicros
+  if (bid === undefined) {
+    const closed = await deps.venue.market({ outcomeId: exit.outcome_id })
+    return closed && isOver(closed) ? endOfMarket(deps, advancing) : undefined
+  }
+  const isReached = exit.leg === 'tp' ? bid >= trigger : bid <= trigger
   if (!isReached) return
-  const entry = await entryOf(deps.db, exit.entry_order_id)
-  if (!entry) return
+  const [entry, market] = await Promise.all([
+    entryOf(deps.db, exit.entry_order_id),
+    deps.venue.market({ outcomeId: exit.outcome_id }),
+  ])
+  if (!entry || !market) return
   const pair = exits.find((each) => each.entry_task_id === exit.entry_task_id && each.id !== exit.id)
   const resting = pair?.state === 'resting' ? pair : undefined
-  const sold = resting?.order_id ? BigInt((await orderRow(deps.db, resting.order_id))?.matched ?? 0) : 0n
-  const sizeUnits = entry.settledUnits - sold
-  if (sizeUnits <= 0n) return
+  const order = resting?.order_id ? await orderRow(deps.db, resting.order_id) : undefined
+  const lockedUnits = order && order.ended_at === null ? BigInt(order.size) - BigInt(order.matched) : 0n
+  const { settledUnits } = entry
+  const sizeUnits = await leftUnits(deps, advancing, { market, settledUnits, lockedUnits })
+  if (sizeUnits < leastUnits) return
   const priceMicros = exit.leg === 'tp' ? trigger : null
   const terms = sale(exit.outcome_id, { timeInForce: 'fak', priceMicros, sizeUnits })
   await deps.transact(async (tx) => {
@@ -208,7 +244,10 @@ async function followTask({ db }: ExitDeps, { exit, now }: Advancing): Promise<v
   if (exit.exit_task_id === null) return
   const task = await fetchOne(
     db,
-    builder.selectFrom('task').select(['status', 'result', 'error']).where('id', '=', exit.exit_task_id),
+    builder
+      .selectFrom('task')
+      .select(['status', 'outcome', 'result', 'error'])
+      .where('id', '=', exit.exit_task_id),
   )
   const from = 'executing' as const
   if (!task)
@@ -223,11 +262,11 @@ async function followTask({ db }: ExitDeps, { exit, now }: Advancing): Promise<v
       order_id: result.order_id ?? null,
       now,
     }))
-  if (task.status === 'completed') {
+  if (task.outcome === 'executed') {
     await changeExit(db, { id: exit.id, from, state: 'filled', order_id: result.order_id ?? null, now })
     return endPair(db, exit, now)
   }
-  // Nothing was sold, so the exit is armed again.
-  const error = String((task.error as { message?: string } | null)?.message ?? 'The sale failed')
+  // Not all was sold, so the exit is armed again for the rest.
+  const error = String((task.error as { message?: string } | null)?.message ?? 'A part was sold')
   await changeExit(db, { id: exit.id, from, state: exit.leg === 'sl' ? 'watched' : 'waiting', error, now })
 }

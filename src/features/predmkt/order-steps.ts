@@ -1,9 +1,10 @@
+import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { OrderRefusal } from '#kernel/money/prediction-refusals.ts'
 import type { OrderReply, PreparedOrder, VenueCredentials } from '#kernel/money/prediction-venue.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
-import { pollAgain } from '#kernel/task/poll-again.ts'
+import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type { Effect, StepContext, Steps } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import { cashOf } from './balances.ts'
@@ -29,6 +30,8 @@ import { changeOrder, noteOrder } from './store/order-store.ts'
 const pollBackoff = { firstMs: 500, maxMs: 10_000 }
 /** How long a sent order that the venue does not know may still arrive there. */
 const lateArrivalMs = 120_000
+/** So often the venue may contradict itself about a market before the order ends. */
+const contradictionsMax = 3
 
 export function orderSteps(deps: PredmktDeps): Steps<OrderTaskData, OrderStepName> {
   return {
@@ -52,6 +55,9 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     if (!fault.retryable || fault.code === 'insufficient_liquidity') return refused(fault.code, fault.message)
+    const { reason } = fault.extras
+    if (reason === 'upstream_inconsistent' && pollsOf(task) >= contradictionsMax)
+      return refused(reason, `${fault.message}; nothing was signed`)
     return waiting(task, 'sign', { text: fault.message })
   }
   const terms = termsOf(data.terms)
@@ -141,12 +147,9 @@ async function submitOrder(
         data: { polls: 0, progress: null, order_status: found.order?.status ?? 'matched' },
         writes: (tx) => scheduleSync(tx, { userId: task.userId, venue: deps.venue.name }, now),
       }
-    const { sent_ms: sentMs } = task.data
-    if (now > task.deadline) {
-      if (sentMs === undefined || now.getTime() - sentMs > lateArrivalMs)
-        return neverArrived(deps, task, effect, now)
-      return reconciling(task, effect)
-    }
+    // A crash may have hidden a send, so the order is looked up for as long as one can arrive after the deadline.
+    if (now > later(task.deadline, lateArrivalMs)) return neverArrived(deps, task, effect, now)
+    if (now > task.deadline) return reconciling(task, effect)
   }
   const budget = createRateBudget(deps)
   const isExit = task.data.terms.side === 'sell'
@@ -217,16 +220,13 @@ async function afterReply(deps: PredmktDeps, replied: Replied): Promise<OrderSte
     case 'rejected':
       return afterRefusal(deps, { ...replied, reason: reply.reason, message: reply.message })
     case 'not_sent':
-      return now > task.deadline && task.data.sent_ms === undefined
+      return now > task.deadline
         ? neverArrived(deps, task, effect, now)
         : waiting(task, 'submit', { text: 'The venue cannot be reached' })
     case 'unknown':
-      return {
-        ...reconciling(task, effect),
-        data: { polls: (task.data.polls ?? 0) + 1, sent_ms: now.getTime() },
-      }
+      return reconciling(task, effect)
     case 'later': {
-      if (now > task.deadline && task.data.sent_ms === undefined) return neverArrived(deps, task, effect, now)
+      if (now > task.deadline) return neverArrived(deps, task, effect, now)
       const text = laterTexts[reply.reason]
       return waiting(task, 'submit', {
         text,

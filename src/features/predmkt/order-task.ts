@@ -37,8 +37,6 @@ export type OrderTaskData = {
   is_renewed?: boolean
   /** Whether the venue was asked once to read the chain again. */
   is_refreshed?: boolean
-  /** When the bytes were sent last, in milliseconds. */
-  sent_ms?: number
   polls?: number
   progress?: TaskProgress | null
   note?: string | null

@@ -40,7 +40,7 @@ export function profitOf(
 }
 
 const noRedemption = { sharesUnits: 0n, payoutUnits: 0n }
-const redeemedOf = (rows: readonly PredictionRedemptionRow[], outcomeId: string) => {
+export const redeemedOf = (rows: readonly PredictionRedemptionRow[], outcomeId: string) => {
   const row = rows.find(({ outcome_id }) => outcome_id === outcomeId)
   return row ? { sharesUnits: BigInt(row.shares), payoutUnits: BigInt(row.payout) } : noRedemption
 }

@@ -11,9 +11,10 @@ import { tradingAccount } from './account-checks.ts'
 import { chainShares, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { profitOf, redeemedOf } from './positions.ts'
 import { type RelayTaskData, relayDriver } from './relay-action.ts'
 import { fillSums } from './store/fill-store.ts'
-import { addRedemption } from './store/redemption-store.ts'
+import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
 
 /** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
 
@@ -81,11 +82,9 @@ async function oneTarget(deps: PredmktDeps, userId: string, data: RedeemTaskData
   if (!market) throw notFound('market', 'predmkt_positions')
   const target = await targetOf(deps, market, data.wallet.wallet)
   if (!target) {
-    const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
-    if (!sums.some(({ market_id }) => market_id.toLowerCase() === market.marketId.toLowerCase()))
-      throw new Fault('no_position', 'There are no shares of this market to redeem')
-    // The shares are gone, so the venue may have redeemed them: the task finds out.
-    return { market_id: market.marketId, title: market.question, shares: [] }
+    const redeemed = await targetOfVenue(deps, userId, { market, data })
+    if (redeemed) return redeemed
+    throw new Fault('no_position', 'There are no shares of this market to redeem')
   }
   if (!(await pays(deps, market, data.wallet.wallet, target)))
     throw new Fault('not_resolved', 'The chain has no result of this market yet, so its shares pay nothing')
@@ -115,6 +114,10 @@ async function targetOf(
     wallet,
     market.outcomes.map(({ outcomeId }) => ({ market, outcomeId })),
   )
+  return targetWith(market, held)
+}
+
+function targetWith(market: PredictionMarket, held: readonly (bigint | undefined)[]): Target | undefined {
   if (held.every((units) => units === 0n)) return undefined
   return {
     market_id: market.marketId,
@@ -125,6 +128,28 @@ async function targetOf(
       payout: String(((held[index] ?? 0n) * (market.payoutMicros?.[index] ?? 0n)) / dollar),
     })),
   }
+}
+
+type Gone = { market: PredictionMarket; data: RedeemTaskData }
+
+/** The shares that the record still has and the venue has redeemed by itself. */
+async function targetOfVenue(
+  deps: PredmktDeps,
+  userId: string,
+  { market, data }: Gone,
+): Promise<Target | undefined> {
+  const owner = { userId, venue: deps.venue.name }
+  const [sums, redemptions, byVenue] = await Promise.all([
+    fillSums(deps.db, owner),
+    redemptionsOf(deps.db, owner),
+    venueRedemptions(deps, data, null),
+  ])
+  if (market.payoutMicros === null || !byVenue.has(market.marketId.toLowerCase())) return undefined
+  const held = market.outcomes.map(({ outcomeId }) => {
+    const fills = sums.find(({ outcome_id }) => outcome_id === outcomeId)
+    return fills ? profitOf(fills, redeemedOf(redemptions, outcomeId)).leftUnits : 0n
+  })
+  return targetWith(market, held)
 }
 
 const callsOf = (deps: PredmktDeps, market: PredictionMarket, { shares }: Target) =>
@@ -166,7 +191,7 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
       const calls = open.flatMap(({ market, target }) => callsOf(deps, market, target))
       return { calls, facts: facts(deps) }
     },
-    settle: (task, { txHash, receipt }, { now }) => redeemed(deps, task, { txHash, receipt, by: 'us', now }),
+    settle: (task, { txHash, receipt }, { now }) => redeemed(deps, task, { txHash, receipt, now }),
   })
   return effect as Steps<RedeemTaskData, StepName>
 }
@@ -182,28 +207,28 @@ async function remaining(deps: PredmktDeps, { targets, wallet }: RedeemTaskData)
   return open
 }
 
-async function redeemedByVenue(deps: PredmktDeps, task: RedeemTask): Promise<Result> {
-  const { items } = await deps.venue.activity(task.data.wallet.wallet, 100)
-  const own = items.find(
-    ({ type, marketId }) =>
-      type === 'redeem' &&
-      task.data.targets.some(({ market_id }) => market_id.toLowerCase() === marketId.toLowerCase()),
-  )
-  return redeemed(deps, task, {
-    txHash: own?.txHash ?? null,
-    receipt: null,
-    by: 'venue',
-    now: deps.clock.now(),
-  })
+const redeemedByVenue = (deps: PredmktDeps, task: RedeemTask): Promise<Result> =>
+  redeemed(deps, task, { txHash: null, receipt: null, now: deps.clock.now() })
+
+/** The transactions by which the venue redeemed markets itself. */
+async function venueRedemptions(
+  deps: PredmktDeps,
+  data: RedeemTaskData,
+  ownHash: string | null,
+): Promise<Map<string, string | null>> {
+  const { items } = await deps.venue.activity(data.wallet.wallet, 100)
+  const redemptions = items.filter(({ type, txHash }) => type === 'redeem' && txHash !== ownHash)
+  return new Map(redemptions.map(({ marketId, txHash }) => [marketId.toLowerCase(), txHash]))
 }
 
-type Redeemed = { txHash: string | null; receipt: Receipt | null; by: 'us' | 'venue'; now: Date }
+type Redeemed = { txHash: string | null; receipt: Receipt | null; now: Date }
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n)
+const payoutOf = ({ shares }: Target): bigint => sum(shares.map(({ payout }) => BigInt(payout)))
 
 async function redeemed(
   deps: PredmktDeps,
   task: RedeemTask,
-  { txHash, receipt, by, now }: Redeemed,
+  { txHash, receipt, now }: Redeemed,
 ): Promise<Result> {
   const { data, userId } = task
   const { wallet } = data.wallet
@@ -217,40 +242,53 @@ async function redeemed(
           )
           .map(({ amountUnits }) => amountUnits),
       )
-    : undefined
-  const rows = data.targets.map(({ market_id, shares }) => ({
-    condition_id: market_id,
-    shares: fromUnits(sum(shares.map(({ units }) => BigInt(units))), usdcDecimals),
-    payout_usd: fromUnits(sum(shares.map(({ payout }) => BigInt(payout))), usdcDecimals),
-    tx_hash: txHash,
-    by,
-  }))
-  const expected = sum(data.targets.flatMap(({ shares }) => shares.map(({ payout }) => BigInt(payout))))
+    : 0n
+  const expectedUnits = sum(data.targets.map(payoutOf))
+  // The chain redeems shares that are gone without a payout: then the venue was faster.
+  const byVenue =
+    paidUnits < expectedUnits || receipt === null ? await venueRedemptions(deps, data, txHash) : new Map()
+  const isAllByVenue = receipt === null || (paidUnits === 0n && expectedUnits > 0n)
+  const redemptionOf = ({ market_id }: Target) => {
+    const isByVenue = isAllByVenue || byVenue.has(market_id.toLowerCase())
+    return isByVenue
+      ? { by: 'venue' as const, txHash: byVenue.get(market_id.toLowerCase()) ?? null }
+      : { by: 'us' as const, txHash }
+  }
+  const payoutOfVenue = sum(data.targets.filter((each) => redemptionOf(each).by === 'venue').map(payoutOf))
+  const rows = data.targets.map((target) => {
+    const { by, txHash } = redemptionOf(target)
+    return {
+      condition_id: target.market_id,
+      shares: fromUnits(sum(target.shares.map(({ units }) => BigInt(units))), usdcDecimals),
+      payout_usd: fromUnits(payoutOf(target), usdcDecimals),
+      tx_hash: txHash,
+      by,
+    }
+  })
   return {
     end: 'completed',
     outcome: 'executed',
     result: {
       redeemed: rows,
-      payout_usd: fromUnits(paidUnits ?? expected, usdcDecimals),
+      payout_usd: fromUnits(paidUnits + payoutOfVenue, usdcDecimals),
       condition_id: data.asked,
-      tx_hash: txHash,
+      tx_hash: rows[0]?.tx_hash ?? null,
     },
     data: { progress: null },
     async writes(tx: Tx) {
-      for (const { market_id, title, shares } of data.targets)
-        for (const { outcome_id, units, payout } of shares)
+      for (const target of data.targets)
+        for (const { outcome_id, units, payout } of target.shares)
           if (units !== '0')
             await addRedemption(tx, {
               userId,
               venue: deps.venue.name,
               taskId: task.id,
-              marketId: market_id,
+              marketId: target.market_id,
               outcomeId: outcome_id,
-              title,
+              title: target.title,
               sharesUnits: BigInt(units),
               payoutUnits: BigInt(payout),
-              txHash,
-              by,
+              ...redemptionOf(target),
               now,
             })
     },

@@ -50,17 +50,21 @@ export async function outcomeOf(
   return replyFound(await relayer.submit(bodyOfEffect(effect)), now)
 }
 
-/** Finds the action among the latest ones of its owner: by its nonce, or as the one that creates the wallet. */
+/**
+ * Finds the action among the latest ones of its owner: by its nonce and signature, because an action that failed had
+ * the same nonce, or as the one that creates the wallet.
+ */
 async function foundAmong(
   relayer: VenueRelayer,
   { owner }: VenueWallet,
-  { intent }: Effect,
+  effect: Effect,
 ): Promise<RelayState | undefined> {
-  const { action } = intent as { action?: { type?: string; nonce?: string } }
+  const { nonce, signature } = JSON.parse(bodyOfEffect(effect)) as { nonce?: string; signature?: string }
+  const sought = nonce === undefined ? null : BigInt(nonce)
   const recent = await relayer.recent(owner)
-  if (action?.type === 'create_wallet') return recent.find(({ nonce }) => nonce === null)
-  const nonce = action?.nonce === undefined ? undefined : BigInt(action.nonce)
-  return recent.find((each) => nonce !== undefined && each.nonce === nonce)
+  return recent.find(
+    (each) => each.nonce === sought && (each.signature === null || each.signature === signature),
+  )
 }
 
 function replyFound(reply: RelayReply, now: Date): Found {

@@ -40,6 +40,8 @@ export type WithdrawTaskData = RelayTaskData &
     /** The transaction that brought the cash to the user's own account. */
     sent_tx?: string | null
     balance_changes?: JsonObject[]
+    /** Whether it takes all cash that is free, which no budget for gas may stop. */
+    full_exit: boolean
     /** When the cash was first expected in the user's own account, in milliseconds. */
     prepared_ms?: number
   }
@@ -89,6 +91,7 @@ const admitWithdraw = (deps: PredmktDeps) =>
         units: String(units),
         amount_usd: amount,
         transfer_usd: null,
+        full_exit: false,
         ...(destination && { destination }),
       }
       if (!destination) return { action, data }
@@ -106,18 +109,20 @@ const admitWithdraw = (deps: PredmktDeps) =>
           { ...token, chainId: deps.chain.row.id },
           { what: 'The withdrawal', requiredUnits: units, availableUnits: freeUnits },
         )
-      await deps.batches.ready(deps.chain.row.id)
-      return {
+      const fullExit = freeUnits === units
+      await deps.batches.ready(deps.chain.row.id, { fullExit })
+      const spend = {
         account: cashAccount(deps, userId),
         amountUnits: units,
         token,
         seen: { totalUnits, version, reread: read },
       }
+      return { spend, fullExit }
     },
-    start: ({ data }, spend) => ({
+    start: ({ data }, { spend, fullExit }) => ({
       first: 'sign' as const,
       deadlineMs: withdrawMs,
-      data,
+      data: { ...data, full_exit: fullExit },
       spend,
     }),
   })
@@ -178,7 +183,7 @@ const lagMs = 60_000
 /** Reserves the cash in the user's own account, and the gas of its unwrapping, once a node shows the cash there. */
 async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: StepContext): Promise<Result> {
   const { db, ledger, chain, batches } = deps
-  const { account, units: text, prepared_ms: sinceMs = now.getTime() } = task.data
+  const { account, units: text, prepared_ms: sinceMs = now.getTime(), full_exit: fullExit } = task.data
   const units = BigInt(text)
   const { cashToken } = moneyOf(deps)
   const ref = walletAccount(deps, task.userId, cashToken)
@@ -201,7 +206,7 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
         : `The venue unwraps nothing now: ${trial.reason}`,
     })
   }
-  const gas = await batches.gasCharge({ chainId: chain.row.id, gas: trial.gas, fullExit: false })
+  const gas = await batches.gasCharge({ chainId: chain.row.id, gas: trial.gas, fullExit })
   const spend = {
     account: ref,
     amountUnits: units,
@@ -274,6 +279,7 @@ const unwrapEffect = (deps: PredmktDeps) =>
         account: data.account,
         calls,
         spends: [{ token: cashToken, amountUnits: units, spender: ramp }],
+        fullExit: data.full_exit,
       }
     },
     settle(task, receipt, { now }) {

@@ -33,7 +33,10 @@ export type RelayState = {
   venueState: string
   txHash: string | null
   error: string | null
+  /** Null for the creation of a wallet. */
   nonce: bigint | null
+  /** Null for the creation of a wallet, and where the relayer does not show it. */
+  signature: string | null
 }
 
 /** Actions without gas, through the operator's key at the venue's relayer. One may run at a time per wallet. */

@@ -20,8 +20,15 @@ const stateOf = (venueState: string): RelayState['state'] => {
   return venueState === 'STATE_FAILED' || venueState === 'STATE_INVALID' ? 'failed' : 'pending'
 }
 
-const nonceOf = (text: string | null | undefined): bigint | null =>
-  text && /^\d{1,78}$/.test(text) ? BigInt(text) : null
+type Signed = { [K in 'type' | 'nonce' | 'signature']?: string | null }
+/** The relayer lists a nonce for the creation of a wallet too, which has none. */
+const signedOf = ({ type, nonce, signature }: Signed): Pick<RelayState, 'nonce' | 'signature'> => {
+  const isSigned = type !== 'WALLET-CREATE'
+  return {
+    nonce: isSigned && nonce && /^\d{1,78}$/.test(nonce) ? BigInt(nonce) : null,
+    signature: (isSigned && signature) || null,
+  }
+}
 
 type RelayerDeps = { requests: Requests; relayerKey: RelayerKey; clock: Clock }
 
@@ -99,20 +106,20 @@ export function createRelayer({ requests, relayerKey, clock }: RelayerDeps): Ven
           venueState: found.state,
           txHash: found.transaction_hash || null,
           error: found.error_msg || null,
-          nonce: nonceOf(found.nonce),
+          ...signedOf(found),
         }
       )
     },
     async recent(owner) {
       const list = await requests.read(authorized({ path: '/transactions' }), RelayTransactions)
       const own = list.filter(({ from }) => from?.toLowerCase() === owner.toLowerCase())
-      return own.map(({ transactionID, state, transactionHash, errorMsg, nonce }) => ({
+      return own.map(({ transactionID, state, transactionHash, errorMsg, ...signed }) => ({
         relayId: transactionID,
         state: stateOf(state),
         venueState: state,
         txHash: transactionHash || null,
         error: errorMsg || null,
-        nonce: nonceOf(nonce),
+        ...signedOf(signed),
       }))
     },
   }

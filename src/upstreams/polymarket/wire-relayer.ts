@@ -15,7 +15,9 @@ export const RelayTransaction = T.Object({
   state: text,
   transaction_hash: maybe(text),
   error_msg: maybe(text),
+  type: maybe(text),
   nonce: maybe(text),
+  signature: maybe(text),
 })
 /** The older list, which names its fields otherwise. */
 export const RelayTransactions = T.Array(
@@ -24,7 +26,9 @@ export const RelayTransactions = T.Array(
     state: text,
     transactionHash: maybe(text),
     from: maybe(text),
+    type: maybe(text),
     nonce: maybe(text),
+    signature: maybe(text),
     errorMsg: maybe(text),
   }),
 )

@@ -58,7 +58,8 @@ export async function takeWallet(tx: Tx, { userId, venue }: AccountKey, taskId: 
   const rows = await query(
     tx,
     `update prediction_account set relayer_task_id = $3
-     where user_id = $1 and venue = $2 and (relayer_task_id is null or relayer_task_id = $3) returning user_id`,
+     where user_id = $1 and venue = $2 and (relayer_task_id is null or relayer_task_id = $3 or not exists
+       (select from task where id = relayer_task_id and status in ('pending', 'running'))) returning user_id`,
     [userId, venue, taskId],
   )
   return rows.length > 0

@@ -109,6 +109,9 @@ export async function changeOrder(
 
 const unsettled = `settlement not in ('confirmed', 'failed')`
 
+/** An exit has no hold in the ledger, so its order locks the shares from its signature on. */
+const locksShares = `(o.rests or o.leg <> 'order')`
+
 /** Cash that purchases lock whose task has ended: the open rest of each, and its matches that are not settled. */
 export async function restingCash(db: Queryable, { userId, venue }: AccountKey): Promise<bigint> {
   const [row] = await query<{ units: string }>(
@@ -129,10 +132,11 @@ export async function restingShares(
 ): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
-    `select coalesce((select sum(size - matched) from prediction_order
-         where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and rests and ended_at is null), 0)
+    `select coalesce((select sum(size - matched) from prediction_order o
+         where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and ${locksShares}
+           and ended_at is null), 0)
        + coalesce((select sum(f.size) from prediction_fill f join prediction_order o using (order_id)
-         where f.user_id = $1 and f.venue = $2 and f.outcome_id = $3 and f.side = 'sell' and o.rests
+         where f.user_id = $1 and f.venue = $2 and f.outcome_id = $3 and f.side = 'sell' and ${locksShares}
            and f.${unsettled}), 0) as units`,
     [userId, venue, outcomeId],
   )
