@@ -225,24 +225,24 @@ type Redeemed = { txHash: string | null; receipt: Receipt | null; now: Date }
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n)
 const payoutOf = ({ shares }: Target): bigint => sum(shares.map(({ payout }) => BigInt(payout)))
 
+/** The cash that a transaction paid to the wallet. */
+function paidBy(deps: PredmktDeps, { wallet }: RedeemTaskData, receipt: Receipt | null): bigint {
+  if (!receipt) return 0n
+  const cash = moneyOf(deps).cashToken.toLowerCase()
+  const own = wallet.wallet.toLowerCase()
+  const paid = deps.chain
+    .transfers(receipt)
+    .filter(({ token, to }) => token.toLowerCase() === cash && to.toLowerCase() === own)
+  return sum(paid.map(({ amountUnits }) => amountUnits))
+}
+
 async function redeemed(
   deps: PredmktDeps,
   task: RedeemTask,
   { txHash, receipt, now }: Redeemed,
 ): Promise<Result> {
   const { data, userId } = task
-  const { wallet } = data.wallet
-  const cash = moneyOf(deps).cashToken.toLowerCase()
-  const paidUnits = receipt
-    ? sum(
-        deps.chain
-          .transfers(receipt)
-          .filter(
-            ({ token, to }) => token.toLowerCase() === cash && to.toLowerCase() === wallet.toLowerCase(),
-          )
-          .map(({ amountUnits }) => amountUnits),
-      )
-    : 0n
+  const paidUnits = paidBy(deps, data, receipt)
   const expectedUnits = sum(data.targets.map(payoutOf))
   // The chain redeems shares that are gone without a payout: then the venue was faster.
   const byVenue =
