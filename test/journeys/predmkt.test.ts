@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import pg from 'pg'
+import { operatorOf } from '../harness/admin.ts'
+import { dataFolder, eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, polygon, solana, type World, worldOf } from './world.ts'
 
@@ -40,6 +42,8 @@ type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_address'
 type Order = { id: string; status: string; size_matched: string; price: string }
 type Status = {
   setup_complete: boolean
+  trading: string
+  trading_until: string | null
   safe_address: string
   spendable_cash_usd: string
   steps: { key: string; done: boolean }[]
@@ -56,7 +60,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
   let world: World
   before(async () => {
     gateway = await freshGateway(
-      { RATE_MONEY: '0', RATE_EXIT: '0' },
+      { RATE_MONEY: '0', RATE_EXIT: '0', SPONSOR_USER_DAY: '1' },
       { ownWorld: 'the markets of this one are resolved' },
     )
     world = await worldOf(gateway.world)
@@ -337,5 +341,49 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       cash -= micros('10')
       assert.equal(await cashOf(person), cash)
     }
+  })
+
+  test('the status says what the venue takes, and the key of a suspended user is revoked until the next set-up', async () => {
+    const person = await setUp()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
+    const market = await marketBy(person, 'recession-declared-next-year')
+    const order = { outcome_id: market.outcomes[0]!.outcome_id, side: 'BUY', price: '0.01', size: '10' }
+    const trading = async () => {
+      const { trading: now, trading_until: until } = await statusOf(person)
+      return [now, until === null]
+    }
+    for (const [mode, shown, isOpenEnded] of [
+      ['restarting', 'restarting', true],
+      ['postOnly', 'post_only', false],
+    ] as const) {
+      await venue('POST', '/mode', { mode, forMs: 8_000 })
+      const placed = executed(person, '/predmkt/order', order)
+      await eventually(async () => ((await trading())[0] === shown ? true : undefined), `trading is ${shown}`)
+      assert.deepEqual(await trading(), [shown, isOpenEnded])
+      await placed
+      await eventually(async () => ((await trading())[0] === 'open' ? true : undefined), 'trading is open')
+    }
+    await executed(person, '/predmkt/order/cancel', { cancel_all: true })
+
+    using folder = dataFolder()
+    const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+    after(() => database.end())
+    const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+    await operator.act('left', 'users', 'freeze', person.agentId)
+    const isRevoked = async () => {
+      const { rows } = await database.query<{ open: string }>(
+        `select count(*) as open from prediction_key k join app_user u on u.id = k.user_id
+         where u.agent_id = $1 and k.revoked_at is null`,
+        [person.agentId],
+      )
+      return rows[0]?.open === '0' ? true : undefined
+    }
+    await eventually(isRevoked, 'the key is revoked')
+    await operator.act('came back', 'users', 'unfreeze', person.agentId)
+    const early = await person.call('POST /predmkt/order', { body: order })
+    assert.deepEqual([early.status, early.body.code], [409, 'setup_incomplete'])
+    await executed(person, '/predmkt/setup')
+    await executed(person, '/predmkt/order', order)
+    await executed(person, '/predmkt/order/cancel', { cancel_all: true })
   })
 })

@@ -8,7 +8,7 @@ import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/pre
 import { cancelledByVenue, fillEvents } from './events.ts'
 import { advanceExits, type ExitDeps } from './exits.ts'
 import { type MeasuredTrade, measureTrades } from './measured-trades.ts'
-import { walletOfRow } from './store/account-store.ts'
+import { isSuspended, walletOfRow } from './store/account-store.ts'
 import { type FillChange, finalTradeIds, namedTrade, recordTrades } from './store/fill-store.ts'
 import { changeOrder, openOrderRows, orderRow } from './store/order-store.ts'
 
@@ -64,7 +64,22 @@ async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promi
   const orders = await openOrderRows(db, owner)
   const isOpen = await readVenue(deps, { account, orders, credentials, now })
   const exits = await advanceExits(deps, { ...owner, wallet: walletOfRow(account), now })
-  await setNext(deps, account, isOpen || exits > 0 ? later(clock.now(), againMs) : null)
+  const isIdle = !isOpen && exits === 0
+  if (isIdle && (await isSuspended(db, owner.userId))) await revokeKey(deps, owner.userId, credentials)
+  await setNext(deps, account, isIdle ? null : later(clock.now(), againMs))
+}
+
+/** Ends a suspended user's key at the venue, and then here. Orders and exits that are open need it until they end. */
+async function revokeKey(
+  { venue, keys, transact }: ExitDeps,
+  userId: string,
+  credentials: VenueCredentials,
+): Promise<void> {
+  await venue.deleteKey(credentials).catch((fault: unknown) => {
+    // The venue refuses a key that it has deleted already.
+    if (!(fault instanceof Fault) || fault.retryable) throw fault
+  })
+  await transact((tx) => keys.revoke(tx, userId))
 }
 
 /** A time that a task has stored meanwhile stays. */

@@ -3,8 +3,9 @@ import type { Unsettled } from '#kernel/money/prediction-refusals.ts'
 import type { SignerLimit } from '#kernel/money/prediction-venue.ts'
 import { builder, fetchOne, query } from '#store/query.ts'
 import type { PredmktDeps } from './deps.ts'
+import { endMode, isVenueMode, noteMode } from './store/venue-mode.ts'
 
-/** What the venue said last of a signer's budget; all instances share it through the database. */
+/** What the venue said last of a signer's budget, and of what it takes from anybody; all instances share it through the database. */
 
 export type Blocked = { until: Date; text: string }
 type Reply = { limit: SignerLimit | null } & ({ type: string } | Unsettled)
@@ -33,6 +34,7 @@ export const createRateBudget = ({ db, venue }: Pick<PredmktDeps, 'db' | 'venue'
 
   async note(signer: string, reply: Reply, now: Date): Promise<void> {
     const { limit } = reply
+    await noteModeOf(db, venue.name, reply, now)
     const refusal =
       'reason' in reply && reply.type === 'later' && reply.reason === 'rate_limited' ? reply : undefined
     if (!limit && !refusal) return
@@ -48,3 +50,11 @@ export const createRateBudget = ({ db, venue }: Pick<PredmktDeps, 'db' | 'venue'
     )
   },
 })
+
+/** A refusal says what the venue takes now, and an order that it took ends that. */
+async function noteModeOf(db: PredmktDeps['db'], venue: string, reply: Reply, now: Date): Promise<void> {
+  if (reply.type === 'accepted') return endMode(db, venue)
+  if (!('reason' in reply) || reply.type !== 'later' || !isVenueMode(reply.reason)) return
+  const until = reply.retryAfterMs === null ? null : later(now, reply.retryAfterMs)
+  await noteMode(db, { venue, mode: reply.reason, until, now })
+}

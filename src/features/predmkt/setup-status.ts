@@ -9,6 +9,7 @@ import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { readyProtocols, setupStepsOf } from './setup-steps.ts'
 import { accountOf, disclaimerOf, walletOfRow } from './store/account-store.ts'
+import { modeOf } from './store/venue-mode.ts'
 
 type StatusDeps = PredmktDeps & { access: AccessCheck }
 
@@ -27,12 +28,13 @@ export const createSetupStatus =
     ])
     const wallet = row ? walletOfRow(row) : venue.walletsOf(owner)[0]!
     const isOffered = venue.setup !== undefined
-    const [steps, cash, wrappable, addresses, access] = await Promise.all([
+    const [steps, cash, wrappable, addresses, access, limited] = await Promise.all([
       isOffered ? setupStepsOf(deps, userId, wallet) : [],
       row ? cashOf(deps, { userId, wallet }) : undefined,
       wrappableOf(deps, owner, wallet),
       row && venue.depositAddresses ? venue.depositAddresses(wallet.wallet).catch(ignoreFault) : undefined,
       deps.access.of(userId, credentials).catch(ignoreFault),
+      modeOf(db, venue.name, deps.clock.now()),
     ])
     const ready = readyProtocols(steps, venue.protocols)
     const complete = isOffered && ready.length === venue.protocols.length
@@ -50,8 +52,7 @@ export const createSetupStatus =
       steps: steps.map((step) => stepView(step, row?.waiting_until ?? null)),
       approvals: steps.flatMap(approvalView),
       protocols: { v1: isOffered && ready.includes('v1'), v2: isOffered && ready.includes('v2') },
-      trading: access ?? 'unknown',
-      trading_until: null,
+      ...tradingView(access, limited),
       spendable_cash_usd: cash ? fromUnits(cash.freeUnits, usdcDecimals) : zero,
       locked_usd: cash ? fromUnits(cash.lockedUnits, usdcDecimals) : zero,
       wrappable,
@@ -60,6 +61,16 @@ export const createSetupStatus =
       last_error: !complete && last?.status === 'failed' ? String(last.error?.message ?? '') || null : null,
     }
   }
+
+/** What the account itself may not do lasts longer than what the venue takes from nobody. */
+function tradingView(
+  access: Awaited<ReturnType<AccessCheck['of']>> | undefined,
+  limited: Awaited<ReturnType<typeof modeOf>>,
+): Pick<SetupStatusView, 'trading' | 'trading_until'> {
+  if (limited && (access === 'open' || access === undefined))
+    return { trading: limited.mode, trading_until: limited.until?.toISOString() ?? null }
+  return { trading: access ?? 'unknown', trading_until: null }
+}
 
 const stepView = ({ key, label, isDone }: SetupStep, waitingUntil: Date | null) => ({
   key,

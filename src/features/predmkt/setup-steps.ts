@@ -11,7 +11,7 @@ import { type RelayPlan, relayDriver } from './relay-action.ts'
 import { migrationEffect } from './safe-migration.ts'
 import type { SetupResult, SetupStepName, SetupTask, SetupTaskData } from './setup-task.ts'
 import { bodyOfEffect, latestEffect, signEffect } from './signed-effect.ts'
-import { setReady } from './store/account-store.ts'
+import { scheduleSync, setReady } from './store/account-store.ts'
 
 /** The set-up reads what the venue and the chain lack, does that, and reads again until nothing is missing. */
 
@@ -144,7 +144,11 @@ async function openKey({ venue, keys }: SetupDeps, task: SetupTask, { now }: Ste
     next: 'check',
     state: 'held',
     effects: [{ effectId: effect.id, status: 'confirmed' }],
-    writes: (tx) => keys.add(tx, sealed),
+    // Without a key nothing was compared, so what happened meanwhile is read now.
+    async writes(tx) {
+      await keys.add(tx, sealed)
+      await scheduleSync(tx, { userId: task.userId, venue: venue.name }, now)
+    },
   }
 }
 

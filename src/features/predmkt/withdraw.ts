@@ -49,6 +49,8 @@ type StepName = 'sign' | 'confirm' | 'prepare' | 'unwrap' | 'unwrapped' | SwapAf
 type WithdrawTask = TaskView<WithdrawTaskData>
 type Result = StepResultOf<Partial<WithdrawTaskData>, StepName>
 
+/** What the approval and the unwrapping use at most; nothing can be simulated before the cash is there. */
+const unwrapGas = 200_000n
 const withdrawMs = 48 * 3_600_000
 const operation = 'predmkt_withdraw'
 const symbols = { usdc: 'USDC', usdc_e: 'USDC.e', pusd: cashSymbol } as const
@@ -111,11 +113,17 @@ const admitWithdraw = (deps: PredmktDeps) =>
         )
       const fullExit = freeUnits === units
       await deps.batches.ready(deps.chain.row.id, { fullExit })
+      // The unwrapping is charged here, because a refusal after the transfer would leave the cash half way.
+      const gas =
+        data.token === 'pusd'
+          ? undefined
+          : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit })
       const spend = {
         account: cashAccount(deps, userId),
         amountUnits: units,
         token,
         seen: { totalUnits, version, reread: read },
+        ...(gas && { gas }),
       }
       return { spend, fullExit }
     },
@@ -180,10 +188,10 @@ const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 /** How long a node may lag behind the one that showed the arrival of the cash. */
 const lagMs = 60_000
 
-/** Reserves the cash in the user's own account, and the gas of its unwrapping, once a node shows the cash there. */
+/** Reserves the cash in the user's own account once a node shows it there. */
 async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: StepContext): Promise<Result> {
   const { db, ledger, chain, batches } = deps
-  const { account, units: text, prepared_ms: sinceMs = now.getTime(), full_exit: fullExit } = task.data
+  const { account, units: text, prepared_ms: sinceMs = now.getTime() } = task.data
   const units = BigInt(text)
   const { cashToken } = moneyOf(deps)
   const ref = walletAccount(deps, task.userId, cashToken)
@@ -206,13 +214,11 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
         : `The venue unwraps nothing now: ${trial.reason}`,
     })
   }
-  const gas = await batches.gasCharge({ chainId: chain.row.id, gas: trial.gas, fullExit })
   const spend = {
     account: ref,
     amountUnits: units,
     token: cashLedgerToken(deps),
     seen: { ...seen, reread: readBalance },
-    gas,
   }
   return {
     next: 'unwrap',

@@ -131,6 +131,12 @@ type PredictionRateBudget = {
   blocked_until: Date | null
   updated_at: Date
 }
+type PredictionVenueMode = {
+  venue: string
+  mode: 'restarting' | 'post_only' | 'cancel_only'
+  until: Date | null
+  seen_at: Date
+}
 type PredictionQuote = {
   id: string
   user_id: string
@@ -149,6 +155,7 @@ export type PredictionOrderRow = Selectable<PredictionOrder>
 export type PredictionFillRow = Selectable<PredictionFill>
 export type PredictionExitRow = Selectable<PredictionExit>
 export type PredictionRedemptionRow = Selectable<PredictionRedemption>
+export type PredictionVenueModeRow = Selectable<PredictionVenueMode>
 export type PredictionTransferRow = Selectable<PredictionTransfer>
 
 export type PredictionTables = {
@@ -160,5 +167,6 @@ export type PredictionTables = {
   prediction_redemption: PredictionRedemption
   prediction_transfer: PredictionTransfer
   prediction_rate_budget: PredictionRateBudget
+  prediction_venue_mode: PredictionVenueMode
   prediction_quote: PredictionQuote
 }

@@ -91,6 +91,20 @@ export async function scheduleSync(db: Queryable, { userId, venue }: AccountKey,
   )
 }
 
+/** Makes the accounts of a user due at once, so that their keys are revoked once nothing needs them any more. */
+export async function scheduleSyncOfUser(tx: Tx, userId: string, at: Date): Promise<void> {
+  await query(
+    tx,
+    'update prediction_account set sync_at = least(coalesce(sync_at, $2), $2) where user_id = $1',
+    [userId, at],
+  )
+}
+
+export async function isSuspended(db: Queryable, userId: string): Promise<boolean> {
+  const [row] = await query(db, 'select 1 from app_user where id = $1 and suspended_at is not null', [userId])
+  return row !== undefined
+}
+
 export const disclaimerOf = (db: Queryable, userId: string): Promise<{ at: Date | null } | undefined> =>
   fetchOne(
     db,
