@@ -76,16 +76,6 @@ export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }
   return {
     ...predmkt,
     part: 'trading' as const,
-    facts: {
-      prediction_markets: {
-        venue: venue.name,
-        setup_offered: venue.setup !== undefined,
-        protocols: venue.protocols,
-        order_types: ['GTC', 'GTD', 'FOK', 'FAK'],
-        exits: ['take_profit', 'stop_loss'],
-        min_fund_usd: config.POLYMARKET_MIN_FUND_USD,
-      },
-    },
     venue,
     keyJobs: { predictionKeys: keys.rewrap },
   }

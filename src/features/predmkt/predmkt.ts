@@ -62,8 +62,21 @@ export function createPredmkt(deps: PredmktDeps) {
     starters: [sync.start],
     deletions,
     holdings: createVenueHoldings(deps, positions),
+    facts: factsOf(deps),
   }
 }
+
+/** What the capabilities say of the section. */
+const factsOf = ({ venue, limits }: Pick<PredmktDeps, 'venue' | 'limits'>) => ({
+  prediction_markets: {
+    venue: venue.name,
+    setup_offered: venue.setup !== undefined,
+    protocols: venue.protocols,
+    order_types: ['GTC', 'GTD', 'FOK', 'FAK'],
+    exits: ['take_profit', 'stop_loss'],
+    min_fund_usd: limits.minFundUsd,
+  },
+})
 
 async function acknowledge({ clock, limits }: PredmktDeps, userId: string, { tx }: ActScope) {
   const [row] = await query<{ at: Date }>(

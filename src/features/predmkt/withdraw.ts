@@ -1,16 +1,11 @@
 import type { SwapAfterStep } from '#features/perp/withdraw-swap.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
-import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
-import { createAdmission } from '#kernel/task/admission.ts'
-import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
+import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
-import type { PlannedAction } from '#kernel/task/signer.ts'
 import type {
   EndResult,
   FailedResult,
-  JsonObject,
   StepContext,
   StepResultOf,
   Steps,
@@ -19,121 +14,24 @@ import type {
 } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import { tradingAccount } from './account-checks.ts'
-import { cashAccount, cashLedgerToken, cashOf, cashSymbol, moneyOf } from './balances.ts'
-import type { PredmktInput } from './contract.ts'
+import { cashLedgerToken, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { walletAccount } from './fund-admission.ts'
-import { type RelayTaskData, relayDriver } from './relay-action.ts'
-import { destinationOf, type OnwardData, onwardSteps, prepareOnward } from './withdraw-onward.ts'
+import { relayDriver } from './relay-action.ts'
+import { admitWithdraw, symbols, type WithdrawTaskData, withdrawFacts } from './withdraw-admission.ts'
+import { onwardSteps } from './withdraw-onward.ts'
 
 /**
  * The relayer sends cash to the user's own account without gas; a sponsored batch of that account unwraps it, and a swap
  * brings it to another chain or coin.
  */
 
-export type WithdrawTaskData = RelayTaskData &
-  OnwardData & {
-    units: string
-    /** The token that is asked for; pusd is not unwrapped. */
-    token: 'usdc' | 'usdc_e' | 'pusd'
-    /** The transaction that brought the cash to the user's own account. */
-    sent_tx?: string | null
-    balance_changes?: JsonObject[]
-    /** Whether it takes all cash that is free, which no budget for gas may stop. */
-    full_exit: boolean
-    /** When the cash was first expected in the user's own account, in milliseconds. */
-    prepared_ms?: number
-  }
 type StepName = 'sign' | 'confirm' | 'prepare' | 'unwrap' | 'unwrapped' | SwapAfterStep
 type WithdrawTask = TaskView<WithdrawTaskData>
 type Result = StepResultOf<Partial<WithdrawTaskData>, StepName>
 
-/** What the approval and the unwrapping use at most; nothing can be simulated before the cash is there. */
-const unwrapGas = 200_000n
-const withdrawMs = 48 * 3_600_000
-const operation = 'predmkt_withdraw'
-const symbols = { usdc: 'USDC', usdc_e: 'USDC.e', pusd: cashSymbol } as const
-
 export const createWithdraw = (deps: PredmktDeps) =>
   taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps) })
-
-const facts = (deps: PredmktDeps, account: string): Omit<PlannedAction, 'userId'> => ({
-  operation,
-  chainId: deps.chain.row.id,
-  tokens: [moneyOf(deps).cashToken],
-  recipients: [account],
-  usdMicros: 0n,
-  exit: true,
-})
-
-const admitWithdraw = (deps: PredmktDeps) =>
-  createAdmission({
-    policy: deps.policy,
-    asksPolicy: 'first',
-    async check(input: PredmktInput<'withdraw'>, { userId }) {
-      const { amount_usdc: amount, token = 'usdc' } = input
-      const destination = destinationOf(deps, input)
-      const { wallet } = await tradingAccount(deps, userId)
-      const account = await deps.evmAddressOf(userId)
-      const unwrapped = token === 'coin' ? 'usdc' : token
-      const terms = actionTerms(`Withdraw ${amount} USD from Polymarket to your own wallet`, {
-        token: symbols[unwrapped],
-        amount,
-        recipient: account,
-        venue: 'Polymarket',
-        cost: noFurtherCost,
-      })
-      const action = { userId, ...facts(deps, account), terms }
-      const units = toUnits(amount, usdcDecimals)
-      const data: WithdrawTaskData = {
-        wallet,
-        account,
-        token: unwrapped,
-        units: String(units),
-        amount_usd: amount,
-        transfer_usd: null,
-        full_exit: false,
-        ...(destination && { destination }),
-      }
-      if (!destination) return { action, data }
-      await deps.policy.check(action)
-      // The withdrawal is an exit, but its swap counts against the limits, from the acceptance on.
-      return { action: await prepareOnward(deps, { userId, destination, units }), data }
-    },
-    async fund({ action: { userId }, data }) {
-      const read = () => cashOf(deps, { userId, wallet: data.wallet })
-      const { freeUnits, totalUnits, version } = await read()
-      const units = BigInt(data.units)
-      const token = cashLedgerToken(deps)
-      if (freeUnits < units)
-        throw insufficientBalance(
-          { ...token, chainId: deps.chain.row.id },
-          { what: 'The withdrawal', requiredUnits: units, availableUnits: freeUnits },
-        )
-      const fullExit = freeUnits === units
-      await deps.batches.ready(deps.chain.row.id, { fullExit })
-      // The unwrapping is charged here, because a refusal after the transfer would leave the cash half way.
-      const gas =
-        data.token === 'pusd'
-          ? undefined
-          : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit })
-      const spend = {
-        account: cashAccount(deps, userId),
-        amountUnits: units,
-        token,
-        seen: { totalUnits, version, reread: read },
-        ...(gas && { gas }),
-      }
-      return { spend, fullExit }
-    },
-    start: ({ data }, { spend, fullExit }) => ({
-      first: 'sign' as const,
-      deadlineMs: withdrawMs,
-      data: { ...data, full_exit: fullExit },
-      spend,
-    }),
-  })
 
 function withdrawSteps(deps: PredmktDeps): Steps<WithdrawTaskData, StepName> {
   const relayed = transferEffect(deps)
@@ -167,7 +65,7 @@ const transferEffect = (deps: PredmktDeps) =>
     }),
     plan: ({ data }) => ({
       calls: [moneyOf(deps).transferCall(data.account, BigInt(data.units))],
-      facts: facts(deps, data.account),
+      facts: withdrawFacts(deps, data.account),
     }),
     settle(task, { txHash }, { now }) {
       const { data } = task
@@ -280,7 +178,7 @@ const unwrapEffect = (deps: PredmktDeps) =>
       const { cashToken } = moneyOf(deps)
       const ramp = calls.at(-1)!.to
       return {
-        ...facts(deps, data.account),
+        ...withdrawFacts(deps, data.account),
         recipients: [ramp],
         account: data.account,
         calls,
