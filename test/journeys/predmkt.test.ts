@@ -1,59 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import pg from 'pg'
-import { operatorOf } from '../harness/admin.ts'
-import { dataFolder, eventually, freshGateway, http } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type TaskBody } from './users.ts'
-import { base, polygon, solana, type World, worldOf } from './world.ts'
-
-type Ended = Omit<TaskBody, 'result'> & {
-  result: Record<string, string> & Record<string, unknown>
-  detail?: unknown
-}
-type Market = {
-  condition_id: string
-  slug: string
-  protocol: string
-  neg_risk: boolean
-  outcomes: { outcome_id: string; outcome: string; price: string }[]
-}
-type Quote = {
-  quote_id: string
-  shares: string
-  total_usd: string
-  fee_usd: string
-  worst_price: string
-  complete: boolean
-}
-type Position = {
-  outcome_id: string
-  size: string
-  unsettled_buy: string
-  cost_usd: string | null
-  unrealized_usd: string | null
-  redeemable: boolean
-}
-type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_address', string> & {
-  protocol: string | null
-  outcome_id: string | null
-  cost_basis_usd: string | null
-  value_usd: string | null
-}
-type Order = { id: string; status: string; size_matched: string; price: string }
-type Status = {
-  setup_complete: boolean
-  trading: string
-  trading_until: string | null
-  safe_address: string
-  spendable_cash_usd: string
-  steps: { key: string; done: boolean }[]
-  protocols: { v1: boolean; v2: boolean }
-}
-
-const micros = (usd: string): bigint => {
-  const [whole = '0', fraction = ''] = usd.split('.')
-  return BigInt(whole + fraction.padEnd(6, '0'))
-}
+import { eventually, freshGateway } from '../harness/gateway.ts'
+import {
+  atVenue,
+  cashOf,
+  executed,
+  marketBy,
+  micros,
+  type Order,
+  openOrdersOf,
+  positionOf,
+  predictionVenue,
+  type Quote,
+  setUp,
+  statusOf,
+} from './predmkt-calls.ts'
+import { createFundedPerson } from './users.ts'
+import { base, polygon, type World, worldOf } from './world.ts'
 
 describe('a user trades prediction markets by HTTP alone, without a coin for gas', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -67,68 +30,18 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
-    const reply = await http<B>(`${gateway.world}/venues/polymarket${path}`, {
-      method,
-      ...(body && { body }),
-    })
-    assert.equal(reply.status, 200, JSON.stringify(reply.body))
-    return reply.body
-  }
-  const run = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
-    const { status, body: task } = await person.call<Ended>(`POST ${route}?wait=true&timeout=60`, { body })
-    assert.equal(status, 200, JSON.stringify(task))
-    const last = async () => JSON.stringify((await person.call(`GET /v1/tasks/${task.task_id}`)).body)
-    return (await person.ended(task.task_id).catch(async (error: Error) => {
-      throw new Error(`${error.message}: ${await last()}`, { cause: error })
-    })) as unknown as Ended
-  }
-  const executed = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
-    const task = await run(person, route, body)
-    assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))
-    return task
-  }
-  const statusOf = async (person: Person) => (await person.call<Status>('GET /predmkt/setup/status')).body
-  const cashOf = async (person: Person) => micros((await statusOf(person)).spendable_cash_usd)
-  const positionOf = async (person: Person, outcomeId: string) =>
-    (await person.call<{ positions: Position[] }>('GET /predmkt/positions')).body.positions.find(
-      ({ outcome_id }) => outcome_id === outcomeId,
-    )
-  const atVenue = async (person: Person) => {
-    const { body } = await person.call<{ holdings: Holding[] }>('GET /v1/holdings?event=wallet-refresh')
-    return body.holdings.filter(({ protocol }) => protocol === 'polymarket')
-  }
-  /** Moves shares between wallets at the venue without the gateway, as if the key were used elsewhere. */
-  const moveShares = async (from: string, to: string, shares: Holding) => {
-    const url = world.manifest.urls.evm[polygon]
-    const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
-    const number = (value: string | number) => word(BigInt(value).toString(16))
-    const data = `0xf242432a${word(from)}${word(to)}${number(shares.outcome_id!)}${number(shares.amount)}${number(160)}${number(0)}`
-    await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
-    await world.rpc('anvil_impersonateAccount', [from], url)
-    const call = { from, to: shares.token_address, data }
-    const hash = await world.rpc('eth_sendTransaction', [call], url)
-    const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
-    const receipt = await eventually(mined, 'the shares have moved')
-    assert.equal((receipt as { status: string }).status, '0x1')
-  }
-  const marketBy = async (person: Person, slug: string): Promise<Market> => {
-    const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
-    const found = body.markets.find((market) => market.slug === slug)
-    assert.ok(found, JSON.stringify(body.markets.map((market) => market.slug)))
-    return found
-  }
-  const setUp = async () => {
+  const venue = <B = object>(method: string, path: string, body?: object): Promise<B> =>
+    predictionVenue(gateway.world)<B>(method, path, body)
+  const setUpPerson = async () => {
     const person = await createFundedPerson(gateway.url)
     const early = await person.call('POST /predmkt/setup', { body: {} })
     assert.deepEqual([early.status, early.body.code], [409, 'disclaimer_required'])
-    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
-    await executed(person, '/predmkt/setup')
+    await setUp(person)
     return person
   }
 
   const trade = async (slug: string, protocol: string, { negRisk }: { negRisk: boolean }) => {
-    const person = await setUp()
+    const person = await setUpPerson()
     const status = await statusOf(person)
     assert.deepEqual([status.setup_complete, status.protocols], [true, { v1: true, v2: true }])
     assert.equal(await world.balance(polygon, person.evm), 0n, 'the user has no coin for gas')
@@ -235,7 +148,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     trade('recession-declared-next-year', 'v2', { negRisk: false }))
 
   test('a take-profit rests for settled shares and sells them, and a stop-loss sells when the bid has fallen', async () => {
-    const [person, other] = await Promise.all([setUp(), setUp()])
+    const [person, other] = await Promise.all([setUpPerson(), setUpPerson()])
     await executed(person, '/predmkt/fund-safe', { amount_usd: '60' })
     await executed(other, '/predmkt/fund-safe', { amount_usd: '60' })
     const slug = 'beta-is-the-largest-company'
@@ -250,8 +163,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
         amount_usd: '10',
         ...exits,
       })
-    const open = async () =>
-      (await person.call<{ orders: (Order & { leg: string })[] }>('GET /predmkt/orders/open')).body.orders
+    const open = () => openOrdersOf(person)
     const sold = async () => ((await positionOf(person, outcomeId)) === undefined ? true : undefined)
 
     await buy({ take_profit_price: '0.45', stop_loss_price: '0.2' })
@@ -293,97 +205,5 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       async () => ((await open()).length === 0 ? true : undefined),
       'the take-profit has ended',
     )
-  })
-
-  test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
-    const [person, other] = await Promise.all([setUp(), setUp()])
-    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
-    const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
-    const market = body.markets.find((each) => each.protocol === 'v1' && !each.neg_risk)!
-    const outcomeId = market.outcomes[0]!.outcome_id
-    const order = { outcome_id: outcomeId, side: 'BUY', order_type: 'FOK', amount_usd: '5' }
-    await executed(person, '/predmkt/order', order)
-    const shares = (await atVenue(person)).find(({ kind }) => kind === 'outcome_token')!
-    const [from, to] = await Promise.all([statusOf(person), statusOf(other)])
-    await moveShares(from.safe_address, to.safe_address, shares)
-    const arrived = await eventually(async () => positionOf(other, outcomeId), 'the venue lists the shares')
-    assert.deepEqual([arrived.size, arrived.cost_usd, arrived.unrealized_usd], [shares.balance, null, null])
-    const [held] = await atVenue(other)
-    assert.deepEqual([held?.kind, held?.amount, held?.cost_basis_usd], ['outcome_token', shares.amount, null])
-    assert.equal(await positionOf(person, outcomeId), undefined)
-  })
-
-  test('money comes and goes by any chain, also while the venue takes one of its dollars alone', async () => {
-    const person = await setUp()
-    const funds = [
-      { amount_usd: '30' },
-      { amount_usd: '20', source_chain_id: solana, source_token_address: 'USDC' },
-    ]
-    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdc', state: 'paused' })
-    let cash = 0n
-    for (const body of funds) {
-      const funded = await executed(person, '/predmkt/fund-safe', body)
-      cash += micros(funded.result.amount_usd!)
-      assert.equal(await cashOf(person), cash)
-    }
-    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdc', state: 'open' })
-
-    const usdc = world.manifest.contracts[base]!.usdc
-    const places = [
-      { body: { destination_chain_id: base }, balance: () => world.balance(base, person.evm, usdc) },
-      { body: { token: 'coin' }, balance: () => world.balance(polygon, person.evm) },
-    ]
-    for (const { body, balance } of places) {
-      const before = await balance()
-      const { result } = await executed(person, '/predmkt/withdraw', { amount_usdc: '10', ...body })
-      assert.equal((await balance()) - before, BigInt(result.amount!), JSON.stringify(result))
-      assert.ok(micros(result.amount_usd!) > micros('9'), JSON.stringify(result))
-      cash -= micros('10')
-      assert.equal(await cashOf(person), cash)
-    }
-  })
-
-  test('the status says what the venue takes, and the key of a suspended user is revoked until the next set-up', async () => {
-    const person = await setUp()
-    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
-    const market = await marketBy(person, 'recession-declared-next-year')
-    const order = { outcome_id: market.outcomes[0]!.outcome_id, side: 'BUY', price: '0.01', size: '10' }
-    const trading = async () => {
-      const { trading: now, trading_until: until } = await statusOf(person)
-      return [now, until === null]
-    }
-    for (const [mode, shown, isOpenEnded] of [
-      ['restarting', 'restarting', true],
-      ['postOnly', 'post_only', false],
-    ] as const) {
-      await venue('POST', '/mode', { mode, forMs: 8_000 })
-      const placed = executed(person, '/predmkt/order', order)
-      await eventually(async () => ((await trading())[0] === shown ? true : undefined), `trading is ${shown}`)
-      assert.deepEqual(await trading(), [shown, isOpenEnded])
-      await placed
-      await eventually(async () => ((await trading())[0] === 'open' ? true : undefined), 'trading is open')
-    }
-    await executed(person, '/predmkt/order/cancel', { cancel_all: true })
-
-    using folder = dataFolder()
-    const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
-    after(() => database.end())
-    const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
-    await operator.act('left', 'users', 'freeze', person.agentId)
-    const isRevoked = async () => {
-      const { rows } = await database.query<{ open: string }>(
-        `select count(*) as open from prediction_key k join app_user u on u.id = k.user_id
-         where u.agent_id = $1 and k.revoked_at is null`,
-        [person.agentId],
-      )
-      return rows[0]?.open === '0' ? true : undefined
-    }
-    await eventually(isRevoked, 'the key is revoked')
-    await operator.act('came back', 'users', 'unfreeze', person.agentId)
-    const early = await person.call('POST /predmkt/order', { body: order })
-    assert.deepEqual([early.status, early.body.code], [409, 'setup_incomplete'])
-    await executed(person, '/predmkt/setup')
-    await executed(person, '/predmkt/order', order)
-    await executed(person, '/predmkt/order/cancel', { cancel_all: true })
   })
 })
