@@ -64,8 +64,6 @@ export type Frame = {
   atPerp?: (slots: Slots, asset: { symbol: string; slot: string }) => Choice | undefined
   /** True if the order may have a condition, provided that the condition is a price. */
   waitsForPrice?: true
-  /** True if words that the lexicon lacks name what is meant, such as the question of a market. */
-  searches?: true
   /** True if the order runs even if its verb was mistyped, without a question. */
   allowsTypo?: true
   /** True if an order without an amount means the dollars of the order before it in the message. */

@@ -61,7 +61,6 @@ export const predictionFrames = framesOf({ domain: 'predictions', effect: 'trade
     head: list('BET BUY PUT GIVE'),
     cues: { PREDMKT: 6, BET: 3, BUY: 1 },
     not: any('SELL LONG SHORT IF @times'),
-    searches: true,
     readers: ['dollars', 'outcome', 'question'],
     slots: ['amount', 'outcome', 'question', 'market_id'],
     required: [rules.amount, outcome, question],
@@ -84,7 +83,6 @@ export const predictionFrames = framesOf({ domain: 'predictions', effect: 'trade
     head: list('SELL CLOSE'),
     cues: { PREDMKT: 6, PREDHELD: 2, SELL: 3, CLOSE: 2 },
     not: any('BUY LONG SHORT IF @times'),
-    searches: true,
     readers: ['outcome', 'share_amount', 'question'],
     slots: ['amount', 'outcome', 'question', 'market_id'],
     plan: [
@@ -107,7 +105,6 @@ export const predictionFrames = framesOf({ domain: 'predictions', effect: 'trade
     head: list('REDEEM WITHDRAW'),
     cues: { PREDMKT: 6, PREDHELD: 2, REDEEM: 6 },
     not: any('@times IF'),
-    searches: true,
     readers: ['everything'],
     plan: [step('redeem', 'predmkt_redeem', { all: value(true) })],
     answer: [lines.task('redeem')],

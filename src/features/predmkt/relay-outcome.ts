@@ -51,8 +51,9 @@ export async function outcomeOf(
 }
 
 /**
- * Finds the action among the latest ones of its owner: by its nonce and signature, because an action that failed had
- * the same nonce, or as the one that creates the wallet.
+ * Finds the action among the latest ones of its owner: by its nonce and signature, or as the one that creates the
+ * wallet. One that failed before it was sent can be an equal action of an earlier task, so that the bytes are sent
+ * again: their nonce lets them run once.
  */
 async function foundAmong(
   relayer: VenueRelayer,
@@ -63,7 +64,10 @@ async function foundAmong(
   const sought = nonce === undefined ? null : BigInt(nonce)
   const recent = await relayer.recent(owner)
   return recent.find(
-    (each) => each.nonce === sought && (each.signature === null || each.signature === signature),
+    (each) =>
+      each.nonce === sought &&
+      (each.signature === null || each.signature === signature) &&
+      (each.state !== 'failed' || each.txHash !== null),
   )
 }
 
