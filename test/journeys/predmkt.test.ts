@@ -1,48 +1,21 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { eventually, freshGateway, http } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type TaskBody } from './users.ts'
+import { eventually, freshGateway } from '../harness/gateway.ts'
+import {
+  cashOf,
+  executed,
+  marketBy,
+  micros,
+  type Order,
+  openOrdersOf,
+  positionOf,
+  predictionVenue,
+  type Quote,
+  setUp,
+  statusOf,
+} from './predmkt-calls.ts'
+import { createFundedPerson } from './users.ts'
 import { base, polygon, type World, worldOf } from './world.ts'
-
-type Ended = Omit<TaskBody, 'result'> & {
-  result: Record<string, string> & Record<string, unknown>
-  detail?: unknown
-}
-type Market = {
-  condition_id: string
-  slug: string
-  protocol: string
-  neg_risk: boolean
-  outcomes: { outcome_id: string; outcome: string; price: string }[]
-}
-type Quote = {
-  quote_id: string
-  shares: string
-  total_usd: string
-  fee_usd: string
-  worst_price: string
-  complete: boolean
-}
-type Position = {
-  outcome_id: string
-  size: string
-  unsettled_buy: string
-  cost_usd: string
-  redeemable: boolean
-}
-type Order = { id: string; status: string; size_matched: string; price: string }
-type Status = {
-  setup_complete: boolean
-  safe_address: string
-  spendable_cash_usd: string
-  steps: { key: string; done: boolean }[]
-  protocols: { v1: boolean; v2: boolean }
-}
-
-const micros = (usd: string): bigint => {
-  const [whole = '0', fraction = ''] = usd.split('.')
-  return BigInt(whole + fraction.padEnd(6, '0'))
-}
 
 describe('a user trades prediction markets by HTTP alone, without a coin for gas', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -56,50 +29,18 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
-    const reply = await http<B>(`${gateway.world}/venues/polymarket${path}`, {
-      method,
-      ...(body && { body }),
-    })
-    assert.equal(reply.status, 200, JSON.stringify(reply.body))
-    return reply.body
-  }
-  const run = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
-    const { status, body: task } = await person.call<Ended>(`POST ${route}?wait=true&timeout=60`, { body })
-    assert.equal(status, 200, JSON.stringify(task))
-    const last = async () => JSON.stringify((await person.call(`GET /v1/tasks/${task.task_id}`)).body)
-    return (await person.ended(task.task_id).catch(async (error: Error) => {
-      throw new Error(`${error.message}: ${await last()}`, { cause: error })
-    })) as unknown as Ended
-  }
-  const executed = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
-    const task = await run(person, route, body)
-    assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))
-    return task
-  }
-  const statusOf = async (person: Person) => (await person.call<Status>('GET /predmkt/setup/status')).body
-  const cashOf = async (person: Person) => micros((await statusOf(person)).spendable_cash_usd)
-  const positionOf = async (person: Person, outcomeId: string) =>
-    (await person.call<{ positions: Position[] }>('GET /predmkt/positions')).body.positions.find(
-      ({ outcome_id }) => outcome_id === outcomeId,
-    )
-  const marketBy = async (person: Person, slug: string): Promise<Market> => {
-    const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
-    const found = body.markets.find((market) => market.slug === slug)
-    assert.ok(found, JSON.stringify(body.markets.map((market) => market.slug)))
-    return found
-  }
-  const setUp = async () => {
+  const venue = <B = object>(method: string, path: string, body?: object): Promise<B> =>
+    predictionVenue(gateway.world)<B>(method, path, body)
+  const setUpPerson = async () => {
     const person = await createFundedPerson(gateway.url)
     const early = await person.call('POST /predmkt/setup', { body: {} })
     assert.deepEqual([early.status, early.body.code], [409, 'disclaimer_required'])
-    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
-    await executed(person, '/predmkt/setup')
+    await setUp(person)
     return person
   }
 
   const trade = async (slug: string, protocol: string, { negRisk }: { negRisk: boolean }) => {
-    const person = await setUp()
+    const person = await setUpPerson()
     const status = await statusOf(person)
     assert.deepEqual([status.setup_complete, status.protocols], [true, { v1: true, v2: true }])
     assert.equal(await world.balance(polygon, person.evm), 0n, 'the user has no coin for gas')
@@ -190,7 +131,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     trade('recession-declared-next-year', 'v2', { negRisk: false }))
 
   test('a take-profit rests for settled shares and sells them, and a stop-loss sells when the bid has fallen', async () => {
-    const [person, other] = await Promise.all([setUp(), setUp()])
+    const [person, other] = await Promise.all([setUpPerson(), setUpPerson()])
     await executed(person, '/predmkt/fund-safe', { amount_usd: '60' })
     await executed(other, '/predmkt/fund-safe', { amount_usd: '60' })
     const slug = 'beta-is-the-largest-company'
@@ -205,8 +146,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
         amount_usd: '10',
         ...exits,
       })
-    const open = async () =>
-      (await person.call<{ orders: (Order & { leg: string })[] }>('GET /predmkt/orders/open')).body.orders
+    const open = () => openOrdersOf(person)
     const sold = async () => ((await positionOf(person, outcomeId)) === undefined ? true : undefined)
 
     await buy({ take_profit_price: '0.45', stop_loss_price: '0.2' })
