@@ -77,13 +77,16 @@ const isDueAgain = (failed: FailedExit | null, reason: string, nowMs: number): b
   failed.reason !== reason ||
   nowMs >= failed.endedMs + pauseAfter(failed.count - 1, urgentPauseMsMax)
 
-/** Returns why an account has to end what it has open, unless the orders of a decision are under way. */
+/**
+ * Returns why an account has to end what it has open. On paper the orders of a decision come first; the exit of a live
+ * account waits in their markets by itself.
+ */
 export function exitDue(
-  { run }: Pick<StrategyAccount, 'run'>,
+  { run, mode }: Pick<StrategyAccount, 'run' | 'mode'>,
   { state, terms, endState, dayEndOf }: ExitGiven,
 ): string | undefined {
   const { positions } = run.account
-  if (positions.size === 0 || run.pending.length > 0) return undefined
+  if (positions.size === 0 || (mode === 'paper' && run.pending.length > 0)) return undefined
   const { config, timezone } = terms
   const { failedExit } = endState
   const again = (reason: string) => (isDueAgain(failedExit, reason, state.now_ms) ? reason : undefined)
