@@ -279,6 +279,50 @@ describe('live strategies', () => {
     await app.main.transactions.run((tx) => app.main.custody.policy.unfreeze(tx, account))
   })
 
+  test('an entry that rests is cancelled once its strategy is a draft', async () => {
+    const user = await app.trader()
+    const enter_if = [{ left: 'price', is: 'below', right: '2500' }]
+    const waiting = await live(user, { type: 'condition', config: { ...condition, asset: 'ETH', enter_if } })
+    assert.equal((await runStrategy(app.main, waiting)).outcome, 'executed')
+    const restsToEnter = async () =>
+      (await app.call('perp_orders', {}, user)).orders.some(({ asset }) => asset === 'ETH')
+    assert.ok(await restsToEnter())
+    await query(db(), `update strategy set status = 'draft', next_at = null where id = $1`, [waiting.id])
+    await eventually(async () => ((await restsToEnter()) ? undefined : true), 'the end of the entry', 20_000)
+  })
+
+  test('an exit does not wait for a run that has decided nothing, and such a run enters nothing after it', async () => {
+    const user = await app.trader()
+    const strategy = await live(user, { type: 'condition', config: condition })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    // No candle of this interval is stored, and the venue serves none.
+    const config = { ...condition, interval: '4h' }
+    await addVersion(db(), strategy, user, { type: 'condition', config, mode: 'live', budgetUsd: '1000' })
+    await app.market.control('POST', '/faults', {
+      endpoint: 'info',
+      type: 'candleSnapshot',
+      effect: 'status',
+      status: 503,
+    })
+    const undecided = await startStrategyRun(app.main, strategy)
+    await eventually(async () => {
+      const text = `select id from task where id = $1 and step = 'decide' and attempts > 0`
+      return (await query(db(), text, [undecided])).length > 0 ? true : undefined
+    }, 'the run asks for candles again')
+    const ended = await endOfRun(app.main, (await exit(strategy))!, 15_000)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    await isFlat(user)
+    await plantCandles(db(), { market: 'BTC', span: '4h', closes: flat(btc), wick: btc * 0.004 })
+    const late = await endOfRun(app.main, undecided)
+    assert.deepEqual(
+      [late.outcome, late.skip_reason, (late.decision as { action: string }).action],
+      ['not_executed', 'overlap', 'enter'],
+      JSON.stringify(late),
+    )
+    assert.deepEqual(await childrenOf(undecided), [])
+    assert.equal(await positionOf(user), undefined)
+  })
+
   test('a guard that trips on paper closes nothing live', async () => {
     const user = await app.trader()
     const config = { ...condition, stop_atr: '8', target_atr: '20' }

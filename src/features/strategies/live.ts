@@ -12,11 +12,18 @@ import { type LiveCursor, leftAssets, liveCursorOf, storedCursor, withLeft } fro
 import { actOnExit, type ExitDeps } from './live-exit.ts'
 import { actOnOrders } from './live-orders.ts'
 import { lookMs, type ProtectionDeps, tendOrders } from './live-protection.ts'
-import { marketsOfOpenTasks, spentMicros } from './live-records.ts'
+import { isBeforeExit, marketsOfOpenTasks, spentMicros } from './live-records.ts'
 import { liveState, type VenueFacts } from './live-state.ts'
 import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
 import { readVenue, refusalBeside } from './live-venue.ts'
-import type { ModeDriver, ModeReading, OrderedDecision, ReadAt, StrategyTerms } from './mode-driver.ts'
+import type {
+  DriverAct,
+  ModeDriver,
+  ModeReading,
+  OrderedDecision,
+  ReadAt,
+  StrategyTerms,
+} from './mode-driver.ts'
 import type { Observe } from './observe.ts'
 
 /**
@@ -62,6 +69,7 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     read: (account, terms, at) => readLive(deps, { account, terms, ...at }),
     place: (account, ordered) => place(account, ordered),
     async act(run, terms) {
+      if (!run.isExit && (await isBeforeExit(deps.db, run.executionId))) return beforeExit
       const acted =
         run.isExit || run.decision.action === 'exit'
           ? await actOnExit(deps, run, terms)
@@ -74,6 +82,16 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     },
     tend: (account, terms, { nowMs }) => tendOrders(deps, { account, terms, nowMs }),
   }
+}
+
+const beforeExit: DriverAct = {
+  outcome: 'not_executed',
+  error: {
+    code: 'conflict',
+    message: 'An exit of the strategy began before this run had sent an order',
+    retryable: false,
+  },
+  skipReason: 'overlap',
 }
 
 /** Ends an exit that cannot close what is left: the watch tries it again after a while. */
