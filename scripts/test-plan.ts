@@ -37,6 +37,7 @@ export const laterFiles: readonly Later[] = [
       'test/crash/svm-kills.test.ts',
       'test/crash/swap-storm.test.ts',
       'test/crash/venue-chaos.test.ts',
+      'test/venue/simulated-farming-days.test.ts',
     ],
   },
   {

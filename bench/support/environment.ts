@@ -68,7 +68,7 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
     async world() {
       const world = await startWorld({ dataDir: newFolder('world'), port: 0 })
       parts.use(world)
-      const { evm, solana, hyperliquid, solver, lifi, honeypot, rugcheck, prices, faucet, images } =
+      const { evm, solana, hyperliquid, solver, lifi, honeypot, rugcheck, prices, faucet, images, stripe } =
         world.urls
       control = world.urls.control
       return {
@@ -89,6 +89,7 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
         COINBASE_URL: prices,
         FAUCET_URL: faucet,
         IMAGES_URL: images,
+        STRIPE_URL: stripe,
       }
     },
     control: () => control,

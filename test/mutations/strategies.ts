@@ -181,8 +181,8 @@ export const strategyMutations = [
     [
       ['? failedExit.reason\n', '? undefined\n', 'an exit that failed is forgotten'],
       [
-        "isOvernight(positions.values(), day))\n    return again('day_ends')\n",
-        'false)\n    return undefined\n',
+        "if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return again('day_ends')\n",
+        '',
         'a day trade that nobody looks at before midnight stays open',
       ],
       ['failed.reason !== reason ||', '', 'an exit waits for the pause of another cause'],

@@ -28,12 +28,13 @@ describe('stored candles', () => {
   let client: Hyperliquid
   let store: CandleStore
   let home: Awaited<ReturnType<typeof ownDatabase>>
+  let nowMs = Date.now()
   const parts = new AsyncDisposableStack()
   const net = parts.use(createHttpClient({ failpoints: noFailpoints }))
   const storeOf = (weightPerMinute: number) =>
     createCandleStore({
       db: home.database.pool,
-      clock: systemClock,
+      clock: { now: () => new Date(nowMs) },
       log: silentLog,
       venue: client,
       weightPerMinute,
@@ -125,6 +126,23 @@ describe('stored candles', () => {
     const { candles, gaps } = await store.read(unread, { limit: 5 }, owner)
     assert.equal(candles.length, 4)
     assert.deepEqual(gaps, [{ fromMs: holeMs, toMs: holeMs + spanMs, candles: 1 }])
+  })
+
+  test('a candle that an answer lacked is asked for again by who reads its time, and not each time', async () => {
+    const time = await passClose(60_000)
+    const holeMs = time.toMs - 3 * spanMs
+    const series = { market: 'BTC', span } as const
+    rewriteCandles((rows) => rows.filter(({ t }) => t < time.toMs && t !== holeMs))
+    await filledUntil(time, series)
+    const has = async () => (await store.columns(series, time)).startMs.includes(holeMs)
+    await filledUntil(time, series)
+    const asked = lag.asked('candleSnapshot')
+    await filledUntil(time, series)
+    assert.deepEqual([await has(), lag.asked('candleSnapshot') - asked], [false, 0])
+    lag.set({})
+    nowMs += 15 * 60_000
+    await filledUntil(time, series)
+    assert.equal(await has(), true)
   })
 
   test('all that is followed is filled by itself, within a share of the weight', async () => {

@@ -1,6 +1,7 @@
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { type CandleSpan, candleSpanMs, candleSpans } from '#market/candle.ts'
 import type { CandleColumns } from '#market/strategies/candle-columns.ts'
@@ -40,7 +41,7 @@ export type CandleStore = {
   fill(series: Series, fromMs: number, owner: string): Promise<number>
   /**
    * Fills the candles of a time that ends with a close, and returns whether the venue has come to that close. Candles that
-   * are there are not asked for again.
+   * are there are not asked for again, and missing ones rarely.
    */
   fillUntil(series: Series, time: { fromMs: number; toMs: number }, owner: string): Promise<boolean>
   /** Reads the stored candles of a time by column. */
@@ -60,6 +61,8 @@ const restMs = 60_000
 const retryMs = 30_000
 /** Every series has at most this many candles: 35 days of minutes. */
 const candlesMax = 50_400
+/** How often the missing candles of a series are asked for again, while somebody reads a time that lacks them. */
+const holesEveryMs = 15 * 60_000
 const batchMax = 2_000
 /** BTC trades in every block, so the time of its book is the present time of the venue. */
 const clockMarket = 'BTC'
@@ -90,8 +93,35 @@ async function filledOf(db: Queryable, { market, span }: Series): Promise<Filled
   return row && { fromMs: Number(row.filled_from_ms), toMs: Number(row.filled_to_ms) }
 }
 
+/** What is there is read without the rows that the venue does not answer now. */
+function noneIfRefused(error: unknown): [] {
+  if (error instanceof Fault) return []
+  throw error
+}
+
+/** Returns what asks once more for candles that an answer lacked; a market may also not have traded then. */
+function createHoleFilling({ db, clock, venue }: Pick<CandleStoreDeps, 'db' | 'clock' | 'venue'>) {
+  const askedAtMs = new Map<string, number>()
+  return async (series: Series, { fromMs, toMs }: Filled, owner: string): Promise<void> => {
+    const { market, span } = series
+    const spanMs = candleSpanMs[span]
+    const { gaps } = await readCandles(db, series, { firstMs: fromMs, endMs: toMs, spanMs })
+    const [first, last] = [gaps[0], gaps.at(-1)]
+    const [key, nowMs] = [`${market} ${span}`, clock.now().getTime()]
+    if (!first || !last || nowMs - (askedAtMs.get(key) ?? 0) < holesEveryMs) return
+    askedAtMs.set(key, nowMs)
+    const endMs = Math.min(last.toMs, first.fromMs + pageMax * spanMs)
+    const rows = await venue
+      .candlePage(market, span, { fromMs: first.fromMs, toMs: endMs - 1 }, owner)
+      .catch(noneIfRefused)
+    const missing = rows.filter(({ startMs }) => startMs >= first.fromMs && startMs + spanMs <= endMs)
+    await insertCandles(db, series, missing)
+  }
+}
+
 export function createCandleStore(deps: CandleStoreDeps): CandleStore {
   const { db, clock, log, venue, weightPerMinute, isOnDuty } = deps
+  const fillHoles = createHoleFilling(deps)
 
   /** Reads a page, stores what of it is final, and widens what is filled by that; returns its end and its weight. */
   async function fillPage(series: Series, page: Page): Promise<FilledUntil> {
@@ -191,7 +221,8 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     },
     async fillUntil(series, { fromMs, toMs }, owner) {
       const known = await filledOf(db, series)
-      if (known && known.fromMs <= fromMs && known.toMs >= toMs) return true
+      if (known && known.fromMs <= fromMs && known.toMs >= toMs)
+        return fillHoles(series, { fromMs, toMs }, owner).then(() => true)
       const { timeMs: venueMs } = await venue.book(clockMarket, owner, { maxAgeMs: clockMaxAgeMs })
       if (venueMs < toMs) return false
       const filled = await fill(series, { venueMs, firstMs: fromMs, owner })

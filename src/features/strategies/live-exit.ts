@@ -1,3 +1,4 @@
+import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { type OwnPosition, ownPosition } from '#engines/venue/records/reducible-part.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
@@ -48,6 +49,8 @@ const waitMs = 1_000
 const refusedWaitMs = 5_000
 /** After this many closes and cancels of one market the run ends, and another one goes on. */
 const attemptsMax = 20
+/** An exit decides again until the record has what the venue has done; so often it asks for that once more. */
+const recheckEvery = 5
 /** How far a close may be from the middle price, in percent: further with each attempt. */
 const slippages = ['0.5', '1', '3', '8'] as const
 
@@ -69,6 +72,7 @@ export async function actOnExit(deps: ExitDeps, run: OrderedRun, terms: Strategy
   let isRefused = false
   if (due.length > 0) {
     const exiting = await readExiting(deps, run, { terms, assets: due })
+    if (run.seq % recheckEvery === 1) await importMissing(deps, exiting, due)
     for (const asset of due) {
       const known: AssetExit = before[asset] ?? { closes: 0, cancels: 0 }
       const { task: _ended, ...at } = known
@@ -138,6 +142,21 @@ async function readExiting(
   ])
   const own = new Map(assets.map((asset, at) => [asset, parts[at]]))
   return { run, terms, madeAt, view, own, orders, opening }
+}
+
+/** Has the fills imported by which the venue has closed something that the record still has, such as those of a stop. */
+async function importMissing(
+  { db, clock }: ExitDeps,
+  { own, terms, view }: Exiting,
+  assets: readonly string[],
+): Promise<void> {
+  const isMissing = (asset: string): boolean => {
+    const part = own.get(asset)
+    return (
+      part?.isSettled === true && openUnits(part, view.positions.get(asset) ?? '0') < toFixedPoint(part.size)
+    )
+  }
+  if (assets.some(isMissing)) await scheduleNow(db, terms.userId, clock.now())
 }
 
 type Stepped = { at: AssetExit; refusal?: Refusal }

@@ -82,9 +82,9 @@ export const scheduleActive = (
     [venueName, since, now, pauseSeconds],
   )
 
-/** Makes an account due at once that traded in a time of which the database lost the records. */
-export const scheduleNow = (tx: Tx, userId: string, now: Date) =>
-  query(tx, 'update venue_account set active_at = $3, next_at = $3 where user_id = $1 and venue = $2', [
+/** Makes an account due at once whose records are known to lack something, such as those of a time that was lost. */
+export const scheduleNow = (db: Queryable, userId: string, now: Date) =>
+  query(db, 'update venue_account set active_at = $3, next_at = $3 where user_id = $1 and venue = $2', [
     userId,
     venueName,
     now,
