@@ -57,7 +57,7 @@ test('a market of isolated margin alone takes no strategy with cross margin, and
     order_notional_usd: '100',
   } as const
   const isCrossBy = async (fields: { is_cross?: boolean }) => {
-    const list = { at: new Date(0), markets, isComplete: true }
+    const list = { at: 0, markets, isComplete: true }
     const input = { type: 'condition', ...config, ...fields } as const
     const { strategy } = await factsOfStrategy(
       { venue: { perps: async () => list }, minOrderUsd: '10' },
