@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { StrategyFields } from '#engines/strategy-terms/strategy-schemas.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { factsOfStrategy } from './strategy-facts.ts'
@@ -51,11 +52,11 @@ test('a market that is not traded any more refuses a decision, and no guard and 
 
 test('a market of isolated margin alone takes no strategy with cross margin, and one that was made before is isolated', async () => {
   const markets = [{ ...market('ETH', 1), onlyIsolated: true }]
-  const config = {
+  const config: StrategyFields = {
     asset: 'ETH',
     enter_if: [{ left: 'price', is: 'above', right: '1' }],
     order_notional_usd: '100',
-  } as const
+  }
   const isCrossBy = async (fields: { is_cross?: boolean }) => {
     const list = { at: 0, markets, isComplete: true }
     const input = { type: 'condition', ...config, ...fields } as const
