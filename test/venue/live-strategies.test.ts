@@ -421,6 +421,29 @@ describe('live strategies', () => {
     await isFlat(user)
   })
 
+  test('freqtrade #4999: the filled part of an entry has a stop while the rest still rests', async () => {
+    const user = await app.trader()
+    const enter_if = [{ left: 'price', is: 'below', right: String(btc - 2) }]
+    const strategy = await live(user, { type: 'condition', config: { ...condition, enter_if } })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    const seller = await app.trader()
+    const part = '0.001'
+    await app.call('perp_open', { asset: 'BTC', side: 'short', size: part }, seller)
+    assert.equal((await positionOf(user))?.size, part)
+    await eventually(
+      async () =>
+        (await app.venueState(user)).orders.some(({ phase }) => phase === 'armed') ? true : undefined,
+      'the stop',
+      20_000,
+    )
+    const [rests] = (await app.call('perp_orders', {}, user)).orders.filter(({ asset }) => asset === 'BTC')
+    assert.ok(rests)
+    await endOfRun(app.main, (await exit(strategy))!)
+    await isFlat(user)
+    assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
+    await app.call('perp_close', { asset: 'BTC' }, seller)
+  })
+
   test('freqtrade #9434: a strategy sells nothing that a person has bought beside it', async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: condition })
