@@ -48,6 +48,8 @@ export type Realism = {
   cancelsPerSecond: number
   /** Mean life of a socket; 0 means that none is dropped. */
   streamDropMs: number
+  /** A socket on which a client sends nothing for so long ends; 0 means that none does. */
+  socketSilenceMs: number
   /** Share of `/neg-risk` answers that contradict Gamma. */
   negRiskContradictionRate: number
   /** Share of orders that are refused with `order_version_mismatch`. */
@@ -91,6 +93,7 @@ export const quiet: Realism = {
   ordersPerSecond: 0,
   cancelsPerSecond: 0,
   streamDropMs: 0,
+  socketSilenceMs: 0,
   negRiskContradictionRate: 0,
   versionMismatchRate: 0,
   geoblock: 'open',
@@ -123,6 +126,7 @@ export const realistic: Realism = {
   ordersPerSecond: 40,
   cancelsPerSecond: 80,
   streamDropMs: 60_000,
+  socketSilenceMs: 30_000,
   relayer: { dailyQuota: 0, busyRate: 0.02, nonceMismatchRate: 0.01, precheckRate: 0.01, refusedTargets: [] },
   autoRedeem: { rate: 0.3, delayMs: 10_000 },
 }
@@ -168,6 +172,7 @@ const troubles: Readonly<Record<string, Partial<Realism>>> = {
   lateReplies: { lateReply: { rate: 1, minMs: 1_000, maxMs: 15_000 } },
   proxyPages: { htmlRate: 1 },
   droppedSockets: { streamDropMs: 1_000 },
+  silentSockets: { socketSilenceMs: 30_000 },
   busyRelayer: { relayer: { ...quiet.relayer, busyRate: 1 } },
   staleNonces: { relayer: { ...quiet.relayer, nonceMismatchRate: 1 } },
   skippedRedeems: { relayer: { ...quiet.relayer, precheckRate: 1 } },
@@ -223,6 +228,7 @@ const parsers = {
   ordersPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   cancelsPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   streamDropMs: (name, value) => numberIn(name, value, 0, longestMs),
+  socketSilenceMs: (name, value) => numberIn(name, value, 0, longestMs),
   geoblock: oneOf('open', 'blocked', 'closeOnly'),
   eoaMakers: oneOf('allowed', 'refused'),
   relayer: relayerOf,
