@@ -57,6 +57,10 @@ export type Realism = {
   geoblock: 'open' | 'blocked' | 'closeOnly'
   /** Whether an ordinary account may be the maker of orders. */
   eoaMakers: 'allowed' | 'refused'
+  /** How far ahead a good-til-date order must end at least. */
+  gtdMinMs: number
+  /** Whether a balance and its approvals that the venue knows stay as they are until a client asks for an update. */
+  balanceReads: 'lagging' | 'untilUpdate'
   relayer: {
     /** Transactions a day; 0 means no quota. */
     dailyQuota: number
@@ -98,6 +102,8 @@ export const quiet: Realism = {
   versionMismatchRate: 0,
   geoblock: 'open',
   eoaMakers: 'allowed',
+  gtdMinMs: 180_000,
+  balanceReads: 'lagging',
   relayer: { dailyQuota: 0, busyRate: 0, nonceMismatchRate: 0, precheckRate: 0, refusedTargets: [] },
   autoRedeem: { rate: 0, delayMs: 0 },
 }
@@ -129,6 +135,7 @@ export const realistic: Realism = {
   socketSilenceMs: 30_000,
   relayer: { dailyQuota: 0, busyRate: 0.02, nonceMismatchRate: 0.01, precheckRate: 0.01, refusedTargets: [] },
   autoRedeem: { rate: 0.3, delayMs: 10_000 },
+  eoaMakers: 'refused',
 }
 
 /** A bad day: settlement late and unsure, reads stale, replies lost. */
@@ -164,6 +171,7 @@ const troubles: Readonly<Record<string, Partial<Realism>>> = {
   phantomLocks: { phantomRate: 1 },
   geoblocked: { geoblock: 'blocked' },
   closeOnly: { geoblock: 'closeOnly' },
+  staleBalances: { balanceReads: 'untilUpdate' },
   depositWalletsOnly: { eoaMakers: 'refused' },
   throttled: { ordersPerSecond: 2, cancelsPerSecond: 4 },
   busy: { busyRate: 1 },
@@ -231,6 +239,8 @@ const parsers = {
   socketSilenceMs: (name, value) => numberIn(name, value, 0, longestMs),
   geoblock: oneOf('open', 'blocked', 'closeOnly'),
   eoaMakers: oneOf('allowed', 'refused'),
+  gtdMinMs: (name, value) => numberIn(name, value, 0, longestMs),
+  balanceReads: oneOf('lagging', 'untilUpdate'),
   relayer: relayerOf,
   autoRedeem: autoRedeemOf,
 } as Parsers<Realism>
