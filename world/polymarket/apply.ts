@@ -78,7 +78,8 @@ const isBlank = ({ open, matchedCash, matchedShares, phantomCash, closedOnly, ba
   open.size + matchedShares.size === 0 && matchedCash + phantomCash === 0n && !closedOnly && !banned
 
 /** The oldest ended records go first; a Map lists in the order of entry. */
-const prune = ({ state, bySeq }: Venue): void => {
+const prune = (venue: Venue): void => {
+  const { state, bySeq } = venue
   for (const [id, order] of state.orders) {
     if (state.orders.size <= doneMax) break
     if (order.status === 'LIVE' || order.status === 'DELAYED') continue
