@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type ApiKeyCreds, AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { cancelOrders } from '#world/polymarket/cancel.ts'
 import { markets } from '#world/polymarket/markets.ts'
+import { type OrderInput, placeOrder } from '#world/polymarket/place-order.ts'
 import { foldActivity, positionsOf } from '#world/polymarket/positions.ts'
+import { plainPlan } from '#world/polymarket/trades.ts'
 import { addActivity, createVenue, newState } from '#world/polymarket/venue.ts'
 import {
   marketBySlug,
@@ -169,6 +172,52 @@ test('positions stay what they were when their oldest rows are dropped', () => {
   foldActivity(market)
   assert.ok(market.state.activity.length < 200_000)
   assert.deepEqual(held(), before)
+})
+
+test('a maker has so many open orders and no more, and what has ended keeps no signature', () => {
+  const market = createVenue(newState(7, 0))
+  const [{ conditionId, tokens }] = markets as [(typeof markets)[number]]
+  const funds = { balance: '1000000000000', allowance: '1000000000000', spender: '' }
+  const place = (number: number) => {
+    const order: OrderInput = {
+      id: `order ${number}`,
+      conditionId,
+      outcome: 0,
+      side: 'BUY',
+      price: 100,
+      size: 5_000_000,
+      type: 'GTC',
+      postOnly: false,
+      expiresMs: 0,
+      expiration: '0',
+      owner: '',
+      user: '0x01',
+      wallet: '0x01',
+      signed: {
+        salt: String(number),
+        maker: '0x01',
+        signer: '0x01',
+        tokenId: tokens[0],
+        makerAmount: '50000',
+        takerAmount: '5000000',
+        side: 'BUY',
+        signatureType: 0,
+        timestamp: '0',
+        metadata: '0x',
+        builder: '0x',
+        signature: '0x1234',
+      },
+      spend: null,
+      plan: plainPlan,
+    }
+    return placeOrder(market, order, { funds, identify: () => {} }).error
+  }
+  for (let number = 1; number <= 2_000; number += 1) assert.equal(place(number), null)
+  assert.match(String(place(2_001)), /More than 2000 open orders of one maker/)
+  assert.equal(market.state.orders.get('order 1')?.signed.signature, '0x1234')
+  assert.deepEqual(cancelOrders(market, '0x01', ['order 1']).canceled, ['order 1'])
+  assert.equal(market.state.orders.get('order 1')?.signed.signature, '0x')
+  assert.equal(place(2_001), null)
 })
 
 test('balances of the other protocol have an asset type of their own', async () => {
