@@ -7,7 +7,6 @@ import { identifyQuote, requote, walkPrices } from './market-maker.ts'
 import { markets } from './markets.ts'
 import { type Funds, type OrderInput, type OrderResult, placeOrder, releaseDelayed } from './place-order.ts'
 import { foldActivity } from './positions.ts'
-import { isUnderWay } from './sent.ts'
 import type {
   Account,
   Activity,
@@ -20,7 +19,16 @@ import type {
   VenueMode,
 } from './state.ts'
 import { changeTrade, isOpenTrade } from './trades.ts'
-import { accountOf, addActivity, marketOf, notify, samplePrices, stateOf, type Venue } from './venue.ts'
+import {
+  accountOf,
+  addActivity,
+  isUnderWay,
+  marketOf,
+  notify,
+  samplePrices,
+  stateOf,
+  type Venue,
+} from './venue.ts'
 
 /** All that changes the venue. Everything that it did not decide itself is in the command, so that a replay is equal. */
 export type Command =

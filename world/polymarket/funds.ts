@@ -21,8 +21,8 @@ export const createFundsBook = (chain: ChainPort, realism: RealismControl): Fund
   const keyOf = (wallet: Address, asset: AssetType, token: string) =>
     `${wallet.toLowerCase()} ${asset === 'COLLATERAL' ? asset : token}`
 
-  const load = async (wallet: Address, asset: AssetType, token: string, isFresh: boolean) => {
-    const value = await chain.funds(wallet, asset, token, { isFresh })
+  const load = async (wallet: Address, asset: AssetType, token: string, how: 'read' | 'update') => {
+    const value = await chain.funds(wallet, asset, token, how)
     if (known.size > entriesMax) known.clear()
     known.set(keyOf(wallet, asset, token), { value, atMs: performance.now() })
     return value
@@ -31,11 +31,11 @@ export const createFundsBook = (chain: ChainPort, realism: RealismControl): Fund
     const entry = known.get(keyOf(wallet, asset, token))
     const { balanceReads } = realism.current()
     const lagMs = balanceReads === 'untilUpdate' ? Number.POSITIVE_INFINITY : realism.lagMs('balanceLag')
-    return entry && performance.now() - entry.atMs < lagMs ? entry.value : load(wallet, asset, token, false)
+    return entry && performance.now() - entry.atMs < lagMs ? entry.value : load(wallet, asset, token, 'read')
   }
   return {
     read,
-    update: (wallet, asset, token) => load(wallet, asset, token, true),
+    update: (wallet, asset, token) => load(wallet, asset, token, 'update'),
     ofOrder: async ({ side, signed, conditionId }) => {
       const asset = side === 'BUY' ? 'COLLATERAL' : assetOf(signed.tokenId)
       const { balance, allowances } = await read(signed.maker, asset, signed.tokenId)

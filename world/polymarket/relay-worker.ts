@@ -4,8 +4,9 @@ import type { Address, Call, Reads, Sender } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
 import { readBatch, readSafe } from './relay-checks.ts'
-import { isUnderWay, nextState, sendStored, stepEach } from './sent.ts'
+import { nextState, sendStored, stepEach } from './sent.ts'
 import type { RelayTransaction } from './state.ts'
+import { isUnderWay } from './venue.ts'
 
 type Deps = { engine: Engine; sender: Sender; reads: Reads; realism: RealismControl }
 

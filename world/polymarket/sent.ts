@@ -3,9 +3,6 @@ import type { AccountName, Call, Sender, SignedTransaction } from './chain/chain
 import type { Engine } from './machine.ts'
 import type { RelayState, Sent } from './state.ts'
 
-export const isUnderWay = ({ state }: Sent): boolean =>
-  state === 'STATE_NEW' || state === 'STATE_EXECUTED' || state === 'STATE_MINED'
-
 export const persisted = (engine: Engine): Promise<void> =>
   new Promise((resolve) => engine.afterPersist(resolve))
 

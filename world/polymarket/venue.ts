@@ -1,7 +1,7 @@
 import { type Book, createBook, type Resting } from '#world/venue-core/book.ts'
 import { nextNormal, type RandomState } from '#world/venue-core/random.ts'
 import { type Market, marketByCondition, markets } from './markets.ts'
-import type { Account, Activity, MarketState, Order, State, Trade } from './state.ts'
+import type { Account, Activity, MarketState, Order, Sent, State, Trade } from './state.ts'
 
 /** Events for the streams. They leave the process only after the log has been written. */
 export type VenueEvent =
@@ -158,6 +158,9 @@ export const addActivity = ({ state }: Venue, row: Omit<Activity, 'id'>): void =
   const id = (state.activity.at(-1)?.id ?? 0) + 1
   state.activity.push({ id, ...row })
 }
+
+export const isUnderWay = ({ state }: Sent): boolean =>
+  state === 'STATE_NEW' || state === 'STATE_EXECUTED' || state === 'STATE_MINED'
 
 const notificationsMax = 200
 
