@@ -208,7 +208,7 @@ test('a result that cannot be is refused before it is known, and one that is min
   const base = `${market.world.urls.control}/venues/polymarket`
   const resolve = async (slug: string, outcome: string) => {
     const body = JSON.stringify({ market: slug, outcome, onChain: false })
-    return (await readJson<{ error?: string }>(`${base}/resolve`, { method: 'POST', body })).error
+    return (await readJson<{ detail?: string }>(`${base}/resolve`, { method: 'POST', body })).detail
   }
   const stateNow = async (name: string) => {
     const list = await market.control<{ slug: string; isClosed: boolean; isReported: boolean }[]>(
