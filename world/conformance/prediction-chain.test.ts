@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
 import { type Hex, parseUnits } from 'viem'
+import { polygon } from 'viem/chains'
 import { rpcAt } from '#world/evm/rpc.ts'
-import { settleCall } from '#world/polymarket/chain/calls.ts'
+import { contracts } from '#world/polymarket/chain/addresses.ts'
+import { approveCall, reportCall, settleCall } from '#world/polymarket/chain/calls.ts'
 import { createSender } from '#world/polymarket/chain/sender.ts'
 import { toChainOrder } from '#world/polymarket/market-maker.ts'
+import { markets } from '#world/polymarket/markets.ts'
 import { marketBySlug, openFrames, readJson, walletOf } from './prediction/prediction.ts'
 import { type PredictionWorld, startPredictionWorld } from './prediction/prediction-world.ts'
-import { eventually } from './venue/venue.ts'
+import { accountOf, eventually } from './venue/venue.ts'
 
 /** What trades, resolutions and the relayer do on the chain, for ordinary accounts. */
 
@@ -199,6 +202,66 @@ test('a result is known before the chain has it; a void pays half; the operator 
     return rows.length === 2 ? rows : undefined
   })
   assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+})
+
+test('a result that cannot be is refused before it is known, and one that is mined is not sent again', async () => {
+  const base = `${market.world.urls.control}/venues/polymarket`
+  const resolve = async (slug: string, outcome: string) => {
+    const body = JSON.stringify({ market: slug, outcome, onChain: false })
+    return (await readJson<{ detail?: string }>(`${base}/resolve`, { method: 'POST', body })).detail
+  }
+  const stateNow = async (name: string) => {
+    const list = await market.control<{ slug: string; isClosed: boolean; isReported: boolean }[]>(
+      'GET',
+      '/markets',
+    )
+    return list.find(({ slug }) => slug === name)
+  }
+  const groups = [
+    ...Map.groupBy(
+      markets.filter(({ chain }) => chain.isNegRisk),
+      ({ event }) => event,
+    ).values(),
+  ]
+  for (const [winner, second] of groups) {
+    assert.ok(winner && second)
+    assert.match(String(await resolve(winner.slug, 'void')), /cannot be void/)
+    assert.equal((await stateNow(winner.slug))?.isClosed, false)
+    assert.equal(await resolve(winner.slug, 'yes'), undefined)
+    assert.match(String(await resolve(second.slug, 'yes')), /Another market of this event has won/)
+    assert.equal((await stateNow(second.slug))?.isClosed, false)
+    // As a process that ends after the block, and before it knows of it.
+    const rpc = rpcAt(Number(new URL(market.world.urls.evm['137']).port))
+    await createSender(rpc).send('resolver', reportCall(winner.chain, 'yes'))
+    rpc.close()
+    for (const act of ['kill', 'start'])
+      await readJson(`${market.world.urls.control}/chains/polymarket/${act}`, { method: 'POST', body: '{}' })
+    await market.control('POST', '/report', { market: winner.slug })
+    assert.equal((await stateNow(winner.slug))?.isReported, true)
+  }
+  assert.equal(groups.length, 2)
+})
+
+test('an update of a balance shows an approval that has just changed', async () => {
+  const { client } = await clientAt(709)
+  const exchange = contracts.standardExchange
+  const allowance = async () => {
+    const { allowances } = (await client.getBalanceAllowance({
+      asset_type: AssetType.COLLATERAL,
+    })) as never as {
+      allowances: Record<string, string>
+    }
+    return allowances[exchange]
+  }
+  assert.notEqual(await allowance(), '0')
+  const wallet = walletOf(709, market.world.urls.evm['137'])
+  const { to, data } = approveCall(contracts.pusd, exchange, 0n)
+  const hash = await wallet.sendTransaction({ account: accountOf(709), chain: polygon, to, data })
+  await eventually('the approval', () => market.receipt(hash).catch(() => undefined))
+  await market.control('POST', '/realism', { preset: 'staleBalances' })
+  assert.notEqual(await allowance(), '0')
+  await client.updateBalanceAllowance({ asset_type: AssetType.COLLATERAL })
+  assert.equal(await allowance(), '0')
 })
 
 test('the state of the market and of its chain survives a kill of the process', async () => {

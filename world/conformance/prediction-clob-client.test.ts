@@ -212,19 +212,19 @@ test('post-only, good-til-date and batches follow their rules', async () => {
     client.postOrder(crossing, OrderType.GTC, true),
     /invalid post-only order: order crosses book/,
   )
-  const expiration = Math.floor(Date.now() / 1000) + 120
+  const expiration = Math.floor(Date.now() / 1000) + 200
   const dated = await client.createOrder({ tokenID: yes, price: 0.5, size: 10, side: Side.BUY, expiration })
   const { orderID } = await client.postOrder(dated, OrderType.GTD)
   assert.equal((await client.getOrder(orderID)).expiration, String(expiration))
   // It ends a minute before its time.
-  await venue.control('POST', '/advance', { ms: 61_000 })
+  await venue.control('POST', '/advance', { ms: 141_000 })
   assert.equal((await client.getOrder(orderID)).status, 'CANCELED')
   const past = await client.createOrder({
     tokenID: yes,
     price: 0.5,
     size: 10,
     side: Side.BUY,
-    expiration: Math.floor(Date.now() / 1000) + 90,
+    expiration: Math.floor(Date.now() / 1000) + 170,
   })
   await rejects(client.postOrder(past, OrderType.GTD), /invalid expiration/)
   const small = await client.createOrder({ tokenID: yes, price: 0.5, size: 4, side: Side.BUY })

@@ -10,7 +10,7 @@ import {
   urlsAt,
   walletOf,
 } from './prediction/prediction.ts'
-import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
+import { accountOf, eventually, type RunningVenue, resetRefusedUpgrades, startVenue } from './venue/venue.ts'
 
 /** What goes wrong at this venue, and that the official client meets it in the words of upstream. No chain is needed. */
 
@@ -287,6 +287,31 @@ test('replies are queued, late or lost, though the order is in, and sockets drop
   const second = await open()
   await set({ preset: 'droppedSockets' })
   await second.ended
+})
+
+test('a balance that the venue knows stays as it is until the client asks for an update', async () => {
+  const { client, address } = await clientAt(615)
+  await set({ preset: 'staleBalances' })
+  const cash = async () => (await client.getBalanceAllowance({ asset_type: AssetType.COLLATERAL })).balance
+  assert.equal(await cash(), '1000000000')
+  await venue.control('POST', '/credit', { wallet: address, amount: '500' })
+  assert.equal(await cash(), '1000000000')
+  const order = await client.createOrder({ tokenID: yes, price: 0.5, size: 2_400, side: Side.BUY })
+  await rejects(client.postOrder(order), /the balance is not enough -> balance: 1000000000/)
+  await client.updateBalanceAllowance({ asset_type: AssetType.COLLATERAL })
+  assert.equal(await cash(), '1500000000')
+  assert.equal((await client.postOrder(order)).status, 'live')
+})
+
+test('sockets end where a client is silent or sends too much, and a reset ends nobody else', async () => {
+  const open = () => openFrames(urls.socket, 'market', { type: 'market', assets_ids: [yes] })
+  const [frames, large] = [await open(), await open()]
+  large.send('x'.repeat(65_537))
+  await large.ended
+  await resetRefusedUpgrades(`${venue.url}/ws/market`)
+  await set({ socketSilenceMs: 300 })
+  await frames.ended
+  assert.equal((await fetch(`${urls.clob}/time`)).status, 200)
 })
 
 test('heartbeats once begun must go on: silence cancels all orders of that account alone', async () => {

@@ -78,7 +78,7 @@ const bridgeChains: BridgeChain[] = chain
 for (const [id, rpc] of Object.entries(otherNodes).map(([name, at]) => [name, rpcAt(at)] as const))
   bridgeChains.push({ id, rpc, sender: createSender(rpc, Number(id)) })
 const carrying = chain && startWorkLoop(() => carryAll(engine, bridgeChains), { everyMs: 250, onError })
-const resolver = createResolver(engine, realism, chain?.sender)
+const resolver = createResolver(engine, realism, chain)
 const indexing =
   chain &&
   startWorkLoop(
