@@ -61,7 +61,10 @@ test('events are found by search and by list, with their outcomes', async () => 
   assert.equal(markets.length, 12)
   const slugs = []
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-    const page = await client.gammaPublicGetMarketsKeyset({ limit: 5, ...(cursor && { after_cursor: cursor }) })
+    const page = await client.gammaPublicGetMarketsKeyset({
+      limit: 5,
+      ...(cursor && { after_cursor: cursor }),
+    })
     slugs.push(...page.markets.map(({ slug }: { slug: string }) => slug))
     cursor = page.next_cursor
   }
