@@ -202,7 +202,7 @@ test('reads lag behind writes, Gamma and the neg-risk of the book contradict eac
   const misled = await clientAt(607)
   // It asks this path for the exchange of a limit order, and for that of a market order the facts of the market.
   await rejects(buy(misled.client, 0.3), /^invalid signature$/)
-  const market = { tokenID: yes, amount: 6.3, side: Side.BUY, price: 0.63 }
+  const market = { tokenID: yes, amount: 8.1, side: Side.BUY, price: 0.81 }
   assert.equal((await misled.client.createAndPostMarketOrder(market)).status, 'matched')
   // ccxt believes Gamma.
   const believer = ccxtClientAt(urls, 607)
