@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { AssetType, Chain, ClobClient, OrderType, Side, SignatureTypeV2 } from '@polymarket/clob-client-v2'
 import { type Hex, parseUnits } from 'viem'
 import { polygon } from 'viem/chains'
 import { rpcAt } from '#world/evm/rpc.ts'
@@ -9,6 +9,8 @@ import { approveCall, reportCall, settleCall } from '#world/polymarket/chain/cal
 import { createSender } from '#world/polymarket/chain/sender.ts'
 import { toChainOrder } from '#world/polymarket/market-maker.ts'
 import { markets } from '#world/polymarket/markets.ts'
+import { ccxtClientAt, exchangeV3Options } from './prediction/ccxt-client.ts'
+import { depositClient } from './prediction/official-client.ts'
 import { marketBySlug, openFrames, readJson, walletOf } from './prediction/prediction.ts'
 import { type PredictionWorld, startPredictionWorld } from './prediction/prediction-world.ts'
 import { accountOf, eventually } from './venue/venue.ts'
@@ -43,6 +45,14 @@ const settled = (address: string, status = 'CONFIRMED') =>
     return last?.status === status ? last : undefined
   })
 
+/** Amounts as they are signed, without the rounding of the client. */
+const v3Amounts = (tokenID: string, price: number) => ({
+  tokenID,
+  side: Side.BUY,
+  makerAmount: String(Math.round(price * 20_000_000)),
+  takerAmount: '20000000',
+})
+
 test('an ordinary account buys and sells on both kinds of risk and on both protocols', async () => {
   const { client, address } = await clientAt(701)
   for (const [slug, price, bid] of [
@@ -52,13 +62,7 @@ test('an ordinary account buys and sells on both kinds of risk and on both proto
   ] as const) {
     const { yes, version } = await pinned(slug, price)
     if (version === 'v2') {
-      // Amounts as they are signed, without the rounding of the client.
-      const order = await client.createExchangeV3OrderFromAmounts({
-        tokenID: yes,
-        side: Side.BUY,
-        makerAmount: String(Math.round(bid * 20_000_000)),
-        takerAmount: '20000000',
-      })
+      const order = await client.createExchangeV3OrderFromAmounts(v3Amounts(yes, bid))
       await client.postOrder(order as never, OrderType.GTC)
     } else await client.createAndPostOrder({ tokenID: yes, price: bid, size: 20, side: Side.BUY })
     const trade = await settled(address)
@@ -71,6 +75,63 @@ test('an ordinary account buys and sells on both kinds of risk and on both proto
     }
   }
   assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+})
+
+test('an ordinary account trades on both protocols by ccxt, with dated and partial orders', async () => {
+  const address = await market.account(709)
+  const urls = market.world.urls.polymarket
+  const { yes: position } = await pinned('new-phone-before-march', 0.73)
+  const ofV3 = ccxtClientAt(urls, 709, exchangeV3Options)
+  await ofV3.createOrder(position, 'limit', 'buy', 20, 0.74)
+  const settledV3 = await settled(address)
+  assert.equal((await market.receipt(settledV3.hash)).status, 'success')
+  assert.equal((await market.balances(address, [position])).shares[position], '20')
+  const client = ccxtClientAt(urls, 709)
+  const { yes } = await pinned('fed-cuts-rates-in-december', 0.62)
+  const expiration = String(Number(await client.clobPublicGetTime()) + 200)
+  const dated = await client.createOrder(yes, 'limit', 'buy', 10, 0.4, { timeInForce: 'GTD', expiration })
+  const { info } = await client.fetchOrder(String(dated.id))
+  assert.deepEqual([info.status, info.order_type, info.expiration], ['LIVE', 'GTD', expiration])
+  const best = (await client.fetchOrderBook(yes)).asks[0] as [number, number]
+  assert.equal(best[0], 0.63)
+  await market.control('POST', '/credit', { wallet: address, amount: '100000' })
+  // More than is offered at this price: the rest does not rest.
+  await client.createOrder(yes, 'limit', 'buy', best[1] + 100, 0.63, { timeInForce: 'IOC' })
+  await settled(address)
+  assert.equal((await market.balances(address, [yes])).shares[yes], String(best[1]))
+  assert.deepEqual(
+    (await client.fetchOpenOrders(yes)).map(({ id }) => id),
+    [dated.id],
+  )
+})
+
+test('a deposit wallet, which neither client can deploy, trades by the client of the book and by ccxt', async () => {
+  const deployed = await depositClient(market, 710)
+  const { wallet } = deployed.account
+  const client = new ClobClient({
+    host: market.world.urls.polymarket.clob,
+    chain: Chain.POLYGON,
+    signer: walletOf(710),
+    throwOnError: true,
+    creds: deployed.credentials,
+    signatureType: SignatureTypeV2.POLY_1271,
+    funderAddress: wallet,
+  })
+  const { yes: position } = await pinned('new-phone-before-march', 0.73)
+  const { yes } = await pinned('ada-winter-wins-the-mayoral-race', 0.46)
+  await client.postOrder((await client.createExchangeV3OrderFromAmounts(v3Amounts(position, 0.74))) as never)
+  await settled(wallet)
+  await client.createAndPostOrder({ tokenID: yes, price: 0.47, size: 20, side: Side.BUY })
+  const bought = await settled(wallet)
+  assert.equal((await market.receipt(bought.hash)).status, 'success')
+  assert.deepEqual((await market.balances(wallet, [position, yes])).shares, { [position]: '20', [yes]: '20' })
+  const other = ccxtClientAt(market.world.urls.polymarket, 710, { depositWallet: wallet })
+  await other.createOrder(yes, 'limit', 'sell', 20, 0.45)
+  const sold = await settled(wallet)
+  assert.equal((await market.receipt(sold.hash)).status, 'success')
+  const { pusd, shares } = await market.balances(wallet, [yes])
+  assert.equal(shares[yes], '0')
+  assert.equal((await other.fetchBalance()).USDC?.total, Number(pusd))
 })
 
 test('two accounts mint a pair and merge it again', async () => {
@@ -243,7 +304,7 @@ test('a result that cannot be is refused before it is known, and one that is min
 })
 
 test('an update of a balance shows an approval that has just changed', async () => {
-  const { client } = await clientAt(709)
+  const { client } = await clientAt(720)
   const exchange = contracts.standardExchange
   const allowance = async () => {
     const { allowances } = (await client.getBalanceAllowance({
@@ -254,9 +315,9 @@ test('an update of a balance shows an approval that has just changed', async () 
     return allowances[exchange]
   }
   assert.notEqual(await allowance(), '0')
-  const wallet = walletOf(709, market.world.urls.evm['137'])
+  const wallet = walletOf(720, market.world.urls.evm['137'])
   const { to, data } = approveCall(contracts.pusd, exchange, 0n)
-  const hash = await wallet.sendTransaction({ account: accountOf(709), chain: polygon, to, data })
+  const hash = await wallet.sendTransaction({ account: accountOf(720), chain: polygon, to, data })
   await eventually('the approval', () => market.receipt(hash).catch(() => undefined))
   await market.control('POST', '/realism', { preset: 'staleBalances' })
   assert.notEqual(await allowance(), '0')

@@ -54,6 +54,8 @@ export type Realism = {
   negRiskContradictionRate: number
   /** Share of orders that are refused with `order_version_mismatch`. */
   versionMismatchRate: number
+  /** Share of Gamma's markets whose `version` contradicts their ids. */
+  versionContradictionRate: number
   geoblock: 'open' | 'blocked' | 'closeOnly'
   /** Whether an ordinary account may be the maker of orders. */
   eoaMakers: 'allowed' | 'refused'
@@ -100,6 +102,7 @@ export const quiet: Realism = {
   socketSilenceMs: 0,
   negRiskContradictionRate: 0,
   versionMismatchRate: 0,
+  versionContradictionRate: 0,
   geoblock: 'open',
   eoaMakers: 'allowed',
   gtdMinMs: 180_000,
@@ -159,6 +162,7 @@ export const stormy: Realism = {
   streamDropMs: 15_000,
   negRiskContradictionRate: 0.02,
   versionMismatchRate: 0.02,
+  versionContradictionRate: 0.02,
 }
 
 /** One trouble each, on every occasion. */
@@ -187,6 +191,7 @@ const troubles: Readonly<Record<string, Partial<Realism>>> = {
   relayerQuota: { relayer: { ...quiet.relayer, dailyQuota: 1 } },
   contradictoryNegRisk: { negRiskContradictionRate: 1 },
   versionMismatches: { versionMismatchRate: 1 },
+  contradictoryVersions: { versionContradictionRate: 1 },
 }
 
 export const presets: Readonly<Record<string, Realism>> = {
