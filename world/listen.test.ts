@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { resetRefusedUpgrades } from './conformance/venue/venue.ts'
 import { listen } from './listen.ts'
 
 test('a required port that is in use is reported with the variable to change', async () => {
@@ -14,5 +15,17 @@ test('a required port that is in use is reported with the variable to change', a
     await other.close()
   } finally {
     await first.close()
+  }
+})
+
+test('a connection that is reset while its upgrade is refused ends alone', async () => {
+  const upgrade = () => assert.fail('a foreign page was let in')
+  const server = await listen((_request, answer) => answer.end('here'), { preferredPort: 0 }, upgrade)
+  try {
+    const url = `http://127.0.0.1:${server.port}/`
+    await resetRefusedUpgrades(url)
+    assert.equal(await (await fetch(url)).text(), 'here')
+  } finally {
+    await server.close()
   }
 })

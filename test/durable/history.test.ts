@@ -13,6 +13,8 @@ import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/order-store.ts'
 import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'
 import { earnTasksPage, positionsPage } from '#features/earn/store.ts'
+import { findSchedule } from '#features/schedules/store.ts'
+import { readEndState } from '#features/strategies/exit-due.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { blocksOf } from '../harness/plan-blocks.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
@@ -166,6 +168,46 @@ describe('a user with a long history', () => {
     ])
     await assertBlocksBounded('the sub-accounts in use', (on) => ledger.subAccounts(on, user, 'chain:vault'))
     assert.equal((await ledger.subAccounts(pool, user, 'chain:vault')).length, 40)
+  })
+
+  test('a schedule and the end of its account, where 20,000 runs on paper came before it trades', async () => {
+    for (const guards of [{}, { max_loss_usd: '5' }]) {
+      const [id, owner] = [newUser(), newUser()]
+      const compiled = { operations: [], notes: [], strategy: {} }
+      await fixture.rows(
+        `with made as (
+           insert into strategy (id, user_id, title, version, status, notify, created_at, updated_at)
+           values ($1, $2, 'A strategy', 2, 'draft', 'all', now(), now()) returning id)
+         insert into strategy_version (strategy_id, version, type, query, agent, mode, on_missed, catch_up_seconds,
+           paper_balance_usd, compiled, created_at)
+         select id, n, 'condition', 'A strategy', 'ProAgent', case n when 1 then 'paper' else 'live' end, 'skip', 0, 1000,
+           case n when 1 then $3::jsonb else $4::jsonb end, now() from made, generate_series(1, 2) n`,
+        id,
+        owner,
+        JSON.stringify({ ...compiled, guards: {} }),
+        JSON.stringify({ ...compiled, guards }),
+      )
+      await fixture.rows(
+        `with made as (
+           insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, status, decision, created_at, ended_at)
+           select gen_random_uuid(), $1, $2, 1, n, 'scheduled', 'paper', 'completed', '{"action": "hold", "reason": "flat"}',
+             at, at from generate_series(1, $3::integer) n, lateral (select now() - make_interval(mins => $3 - n) as at) t
+           returning id)
+         insert into strategy_decision (execution_id, seq, strategy_id, at, decision, inputs_sha256, inputs)
+         select id, 1, $1, now(), '{}', '', '{}' from made`,
+        id,
+        owner,
+        tasksOfUser,
+      )
+      for (const table of ['strategy_version', 'strategy_execution', 'strategy_decision'])
+        await fixture.rows(`vacuum analyze ${table}`)
+      const found = await findSchedule(fixture.admin.pool, owner, id)
+      assert.equal(found?.papered_at !== null, !('max_loss_usd' in guards))
+      await assertBlocksBounded('the schedule', (on) => findSchedule(on, owner, id))
+      await assertBlocksBounded('the end of its account', (on) =>
+        readEndState(on, { strategy_id: id, mode: 'live' }),
+      )
+    }
   })
 
   test('keys that are to be wrapped anew, page by page', async () => {

@@ -22,7 +22,7 @@ let upstreamCalls = 0
 let strangerCalls = 0
 
 before(async () => {
-  const { control: _, ...urls } = await processWorld()
+  const { control: _control, polymarket: _polymarket, ...urls } = await processWorld()
   const evm = { ...noUpstreams.evm, ...urls.evm }
   const guarded = openGuardedFetch({
     lookup: (_name, _options, callback) => callback(new Error('no such name'), []),

@@ -279,6 +279,50 @@ describe('live strategies', () => {
     await app.main.transactions.run((tx) => app.main.custody.policy.unfreeze(tx, account))
   })
 
+  test('an entry that rests is cancelled once its strategy is a draft', async () => {
+    const user = await app.trader()
+    const enter_if = [{ left: 'price', is: 'below', right: '2500' }]
+    const waiting = await live(user, { type: 'condition', config: { ...condition, asset: 'ETH', enter_if } })
+    assert.equal((await runStrategy(app.main, waiting)).outcome, 'executed')
+    const restsToEnter = async () =>
+      (await app.call('perp_orders', {}, user)).orders.some(({ asset }) => asset === 'ETH')
+    assert.ok(await restsToEnter())
+    await query(db(), `update strategy set status = 'draft', next_at = null where id = $1`, [waiting.id])
+    await eventually(async () => ((await restsToEnter()) ? undefined : true), 'the end of the entry', 20_000)
+  })
+
+  test('an exit does not wait for a run that has decided nothing, and such a run enters nothing after it', async () => {
+    const user = await app.trader()
+    const strategy = await live(user, { type: 'condition', config: condition })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    // No candle of this interval is stored, and the venue serves none.
+    const config = { ...condition, interval: '4h' }
+    await addVersion(db(), strategy, user, { type: 'condition', config, mode: 'live', budgetUsd: '1000' })
+    await app.market.control('POST', '/faults', {
+      endpoint: 'info',
+      type: 'candleSnapshot',
+      effect: 'status',
+      status: 503,
+    })
+    const undecided = await startStrategyRun(app.main, strategy)
+    await eventually(async () => {
+      const text = `select id from task where id = $1 and step = 'decide' and attempts > 0`
+      return (await query(db(), text, [undecided])).length > 0 ? true : undefined
+    }, 'the run asks for candles again')
+    const ended = await endOfRun(app.main, (await exit(strategy))!, 15_000)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    await isFlat(user)
+    await plantCandles(db(), { market: 'BTC', span: '4h', closes: flat(btc), wick: btc * 0.004 })
+    const late = await endOfRun(app.main, undecided)
+    assert.deepEqual(
+      [late.outcome, late.skip_reason, (late.decision as { action: string }).action],
+      ['not_executed', 'overlap', 'enter'],
+      JSON.stringify(late),
+    )
+    assert.deepEqual(await childrenOf(undecided), [])
+    assert.equal(await positionOf(user), undefined)
+  })
+
   test('a guard that trips on paper closes nothing live', async () => {
     const user = await app.trader()
     const config = { ...condition, stop_atr: '8', target_atr: '20' }
@@ -375,6 +419,29 @@ describe('live strategies', () => {
     assert.deepEqual((await positionOf(user))?.sl_oids, [String(replaced.oid)])
     await endOfRun(app.main, (await exit(strategy))!)
     await isFlat(user)
+  })
+
+  test('freqtrade #4999: the filled part of an entry has a stop while the rest still rests', async () => {
+    const user = await app.trader()
+    const enter_if = [{ left: 'price', is: 'below', right: String(btc - 2) }]
+    const strategy = await live(user, { type: 'condition', config: { ...condition, enter_if } })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    const seller = await app.trader()
+    const part = '0.001'
+    await app.call('perp_open', { asset: 'BTC', side: 'short', size: part }, seller)
+    assert.equal((await positionOf(user))?.size, part)
+    await eventually(
+      async () =>
+        (await app.venueState(user)).orders.some(({ phase }) => phase === 'armed') ? true : undefined,
+      'the stop',
+      20_000,
+    )
+    const [rests] = (await app.call('perp_orders', {}, user)).orders.filter(({ asset }) => asset === 'BTC')
+    assert.ok(rests)
+    await endOfRun(app.main, (await exit(strategy))!)
+    await isFlat(user)
+    assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
+    await app.call('perp_close', { asset: 'BTC' }, seller)
   })
 
   test('freqtrade #9434: a strategy sells nothing that a person has bought beside it', async () => {

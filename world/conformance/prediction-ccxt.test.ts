@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import ccxt from 'ccxt'
+import { ccxtClientAt, exchangeV3Options } from './prediction/ccxt-client.ts'
 import {
   marketBySlug,
   openWitness,
@@ -9,7 +10,7 @@ import {
   urlsAt,
   type Witness,
 } from './prediction/prediction.ts'
-import { accountOf, eventually, keyOf, type RunningVenue, startVenue } from './venue/venue.ts'
+import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
 /**
  * ccxt's own code for this venue, unmodified, on a venue without a chain. Its limits: `fetchPositions` reads an envelope
@@ -34,27 +35,11 @@ before(async () => {
 })
 after(() => venue?.close())
 
-const zeroBuilder = `0x${'0'.repeat(64)}`
-
 const clientAt = async (number: number, options: Record<string, unknown> = {}) => {
   const wallet = accountOf(number).address
   await venue.control('POST', '/credit', { wallet, amount: '10000' })
   await witness.follow(number)
-  return new ccxt.prediction.polymarket({
-    privateKey: keyOf(number),
-    walletAddress: wallet,
-    enableRateLimit: false,
-    urls: {
-      api: {
-        gamma: urls.gamma,
-        clob: urls.clob,
-        data: urls.data,
-        ws: `${urls.socket}/market`,
-        wsUser: `${urls.socket}/user`,
-      },
-    },
-    options: { signatureType: 0, builder: zeroBuilder, ...options },
-  })
+  return ccxtClientAt(urls, number, options)
 }
 
 const settled = (id: string | undefined) =>
@@ -74,6 +59,16 @@ test('events are found by search and by list, with their outcomes', async () => 
   assert.equal(found[0]?.markets?.length, 3)
   const markets = await client.fetchMarkets()
   assert.equal(markets.length, 12)
+  const slugs = []
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const page = await client.gammaPublicGetMarketsKeyset({
+      limit: 5,
+      ...(cursor && { after_cursor: cursor }),
+    })
+    slugs.push(...page.markets.map(({ slug }: { slug: string }) => slug))
+    cursor = page.next_cursor
+  }
+  assert.deepEqual([slugs.length, new Set(slugs).size], [12, 12])
   assert.equal((await client.fetchStatus())?.status, 'ok')
   assert.ok(Math.abs(Number(await client.fetchTime()) - Date.now()) < 5_000)
   const event = await client.fetchEvent('who-wins-the-mayoral-race')
@@ -92,7 +87,6 @@ test('prices, book, candles, fees and interest of an outcome', async () => {
   const candles = await client.fetchOHLCV(yes, '1h', undefined, 24)
   assert.ok(candles.length >= 20)
   assert.equal((await client.fetchTradingFee(yes)).taker, 0)
-  assert.equal((await client.fetchOpenInterest(yes)).openInterestValue, 0)
 })
 
 test('orders of every kind, on both kinds of risk, and their ends', async () => {
@@ -123,6 +117,7 @@ test('orders of every kind, on both kinds of risk, and their ends', async () => 
   assert.equal(trades[0]?.takerOrMaker, 'taker')
   assert.equal(trades[0]?.amount, 100)
   assert.equal((await client.fetchOrderTrades(String(bought.id))).length, 1)
+  assert.equal((await client.fetchOpenInterest(yes)).openInterestValue, 100)
   const spent = await client
     .createMarketBuyOrderWithCost(yes, 6.3, { tickSize: '0.01' })
     .catch((error) => error)
@@ -138,11 +133,7 @@ test('orders of every kind, on both kinds of risk, and their ends', async () => 
 })
 
 test('orders of the other protocol are signed for its domain, and fill', async () => {
-  const options = {
-    ctfExchangeVersion: '3',
-    exchangeAddress: '0xe3333700cA9d93003F00f0F71f8515005F6c00Aa',
-  }
-  const client = await clientAt(404, options)
+  const client = await clientAt(404, exchangeV3Options)
   const { yes, version, positionIds } = await marketBySlug(urls, 'new-phone-before-march')
   assert.equal(version, 'v2')
   assert.equal(positionIds[0], yes)

@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { AssetType, Chain, ClobClient, OrderType, Side, SignatureTypeV2 } from '@polymarket/clob-client-v2'
 import { type Hex, parseUnits } from 'viem'
+import { polygon } from 'viem/chains'
 import { rpcAt } from '#world/evm/rpc.ts'
-import { settleCall } from '#world/polymarket/chain/calls.ts'
+import { contracts } from '#world/polymarket/chain/addresses.ts'
+import { approveCall, reportCall, settleCall } from '#world/polymarket/chain/calls.ts'
 import { createSender } from '#world/polymarket/chain/sender.ts'
 import { toChainOrder } from '#world/polymarket/market-maker.ts'
+import { markets } from '#world/polymarket/markets.ts'
+import { ccxtClientAt, exchangeV3Options } from './prediction/ccxt-client.ts'
+import { depositClient } from './prediction/official-client.ts'
 import { marketBySlug, openFrames, readJson, walletOf } from './prediction/prediction.ts'
 import { type PredictionWorld, startPredictionWorld } from './prediction/prediction-world.ts'
-import { eventually } from './venue/venue.ts'
+import { accountOf, eventually } from './venue/venue.ts'
 
 /** What trades, resolutions and the relayer do on the chain, for ordinary accounts. */
 
@@ -40,6 +45,14 @@ const settled = (address: string, status = 'CONFIRMED') =>
     return last?.status === status ? last : undefined
   })
 
+/** Amounts as they are signed, without the rounding of the client. */
+const v3Amounts = (tokenID: string, price: number) => ({
+  tokenID,
+  side: Side.BUY,
+  makerAmount: String(Math.round(price * 20_000_000)),
+  takerAmount: '20000000',
+})
+
 test('an ordinary account buys and sells on both kinds of risk and on both protocols', async () => {
   const { client, address } = await clientAt(701)
   for (const [slug, price, bid] of [
@@ -49,13 +62,7 @@ test('an ordinary account buys and sells on both kinds of risk and on both proto
   ] as const) {
     const { yes, version } = await pinned(slug, price)
     if (version === 'v2') {
-      // Amounts as they are signed, without the rounding of the client.
-      const order = await client.createExchangeV3OrderFromAmounts({
-        tokenID: yes,
-        side: Side.BUY,
-        makerAmount: String(Math.round(bid * 20_000_000)),
-        takerAmount: '20000000',
-      })
+      const order = await client.createExchangeV3OrderFromAmounts(v3Amounts(yes, bid))
       await client.postOrder(order as never, OrderType.GTC)
     } else await client.createAndPostOrder({ tokenID: yes, price: bid, size: 20, side: Side.BUY })
     const trade = await settled(address)
@@ -68,6 +75,63 @@ test('an ordinary account buys and sells on both kinds of risk and on both proto
     }
   }
   assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+})
+
+test('an ordinary account trades on both protocols by ccxt, with dated and partial orders', async () => {
+  const address = await market.account(709)
+  const urls = market.world.urls.polymarket
+  const { yes: position } = await pinned('new-phone-before-march', 0.73)
+  const ofV3 = ccxtClientAt(urls, 709, exchangeV3Options)
+  await ofV3.createOrder(position, 'limit', 'buy', 20, 0.74)
+  const settledV3 = await settled(address)
+  assert.equal((await market.receipt(settledV3.hash)).status, 'success')
+  assert.equal((await market.balances(address, [position])).shares[position], '20')
+  const client = ccxtClientAt(urls, 709)
+  const { yes } = await pinned('fed-cuts-rates-in-december', 0.62)
+  const expiration = String(Number(await client.clobPublicGetTime()) + 200)
+  const dated = await client.createOrder(yes, 'limit', 'buy', 10, 0.4, { timeInForce: 'GTD', expiration })
+  const { info } = await client.fetchOrder(String(dated.id))
+  assert.deepEqual([info.status, info.order_type, info.expiration], ['LIVE', 'GTD', expiration])
+  const best = (await client.fetchOrderBook(yes)).asks[0] as [number, number]
+  assert.equal(best[0], 0.63)
+  await market.control('POST', '/credit', { wallet: address, amount: '100000' })
+  // More than is offered at this price: the rest does not rest.
+  await client.createOrder(yes, 'limit', 'buy', best[1] + 100, 0.63, { timeInForce: 'IOC' })
+  await settled(address)
+  assert.equal((await market.balances(address, [yes])).shares[yes], String(best[1]))
+  assert.deepEqual(
+    (await client.fetchOpenOrders(yes)).map(({ id }) => id),
+    [dated.id],
+  )
+})
+
+test('a deposit wallet, which neither client can deploy, trades by the client of the book and by ccxt', async () => {
+  const deployed = await depositClient(market, 710)
+  const { wallet } = deployed.account
+  const client = new ClobClient({
+    host: market.world.urls.polymarket.clob,
+    chain: Chain.POLYGON,
+    signer: walletOf(710),
+    throwOnError: true,
+    creds: deployed.credentials,
+    signatureType: SignatureTypeV2.POLY_1271,
+    funderAddress: wallet,
+  })
+  const { yes: position } = await pinned('new-phone-before-march', 0.73)
+  const { yes } = await pinned('ada-winter-wins-the-mayoral-race', 0.46)
+  await client.postOrder((await client.createExchangeV3OrderFromAmounts(v3Amounts(position, 0.74))) as never)
+  await settled(wallet)
+  await client.createAndPostOrder({ tokenID: yes, price: 0.47, size: 20, side: Side.BUY })
+  const bought = await settled(wallet)
+  assert.equal((await market.receipt(bought.hash)).status, 'success')
+  assert.deepEqual((await market.balances(wallet, [position, yes])).shares, { [position]: '20', [yes]: '20' })
+  const other = ccxtClientAt(market.world.urls.polymarket, 710, { depositWallet: wallet })
+  await other.createOrder(yes, 'limit', 'sell', 20, 0.45)
+  const sold = await settled(wallet)
+  assert.equal((await market.receipt(sold.hash)).status, 'success')
+  const { pusd, shares } = await market.balances(wallet, [yes])
+  assert.equal(shares[yes], '0')
+  assert.equal((await other.fetchBalance()).USDC?.total, Number(pusd))
 })
 
 test('two accounts mint a pair and merge it again', async () => {
@@ -199,6 +263,66 @@ test('a result is known before the chain has it; a void pays half; the operator 
     return rows.length === 2 ? rows : undefined
   })
   assert.equal((await market.control<{ isWhole: boolean }>('GET', '/backing')).isWhole, true)
+})
+
+test('a result that cannot be is refused before it is known, and one that is mined is not sent again', async () => {
+  const base = `${market.world.urls.control}/venues/polymarket`
+  const resolve = async (slug: string, outcome: string) => {
+    const body = JSON.stringify({ market: slug, outcome, onChain: false })
+    return (await readJson<{ detail?: string }>(`${base}/resolve`, { method: 'POST', body })).detail
+  }
+  const stateNow = async (name: string) => {
+    const list = await market.control<{ slug: string; isClosed: boolean; isReported: boolean }[]>(
+      'GET',
+      '/markets',
+    )
+    return list.find(({ slug }) => slug === name)
+  }
+  const groups = [
+    ...Map.groupBy(
+      markets.filter(({ chain }) => chain.isNegRisk),
+      ({ event }) => event,
+    ).values(),
+  ]
+  for (const [winner, second] of groups) {
+    assert.ok(winner && second)
+    assert.match(String(await resolve(winner.slug, 'void')), /cannot be void/)
+    assert.equal((await stateNow(winner.slug))?.isClosed, false)
+    assert.equal(await resolve(winner.slug, 'yes'), undefined)
+    assert.match(String(await resolve(second.slug, 'yes')), /Another market of this event has won/)
+    assert.equal((await stateNow(second.slug))?.isClosed, false)
+    // As a process that ends after the block, and before it knows of it.
+    const rpc = rpcAt(Number(new URL(market.world.urls.evm['137']).port))
+    await createSender(rpc).send('resolver', reportCall(winner.chain, 'yes'))
+    rpc.close()
+    for (const act of ['kill', 'start'])
+      await readJson(`${market.world.urls.control}/chains/polymarket/${act}`, { method: 'POST', body: '{}' })
+    await market.control('POST', '/report', { market: winner.slug })
+    assert.equal((await stateNow(winner.slug))?.isReported, true)
+  }
+  assert.equal(groups.length, 2)
+})
+
+test('an update of a balance shows an approval that has just changed', async () => {
+  const { client } = await clientAt(720)
+  const exchange = contracts.standardExchange
+  const allowance = async () => {
+    const { allowances } = (await client.getBalanceAllowance({
+      asset_type: AssetType.COLLATERAL,
+    })) as never as {
+      allowances: Record<string, string>
+    }
+    return allowances[exchange]
+  }
+  assert.notEqual(await allowance(), '0')
+  const wallet = walletOf(720, market.world.urls.evm['137'])
+  const { to, data } = approveCall(contracts.pusd, exchange, 0n)
+  const hash = await wallet.sendTransaction({ account: accountOf(720), chain: polygon, to, data })
+  await eventually('the approval', () => market.receipt(hash).catch(() => undefined))
+  await market.control('POST', '/realism', { preset: 'staleBalances' })
+  assert.notEqual(await allowance(), '0')
+  await client.updateBalanceAllowance({ asset_type: AssetType.COLLATERAL })
+  assert.equal(await allowance(), '0')
 })
 
 test('the state of the market and of its chain survives a kill of the process', async () => {

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { OrderSide, OrderType, PriceHistoryInterval, type SecureClient } from '@polymarket/client'
+import { AssetType } from '@polymarket/bindings/clob'
+import {
+  createSecureClient,
+  OrderSide,
+  OrderType,
+  PriceHistoryInterval,
+  type SecureClient,
+} from '@polymarket/client'
+import { fetchBalanceAllowance } from '@polymarket/client/actions'
 import * as keySets from './prediction/key-sets.ts'
-import { depositClient as depositClientOf } from './prediction/official-client.ts'
+import { depositClient as depositClientOf, environmentOf, signerAt } from './prediction/official-client.ts'
 import {
   assertKeys,
   marketBySlug,
@@ -134,15 +142,16 @@ test('pairs are split and merged, and winnings are redeemed', async () => {
     await (await client.mergePositions({ conditionId, amount: 5_000_000n })).wait()
     assert.deepEqual((await market.balances(wallet, [yes, no])).shares, { [yes]: '15', [no]: '15' })
   }
-  await market.control('POST', '/resolve', { market: plain.slug, outcome: 'no' })
-  await (await client.redeemPositions({ conditionId: plain.conditionId })).wait()
-  assert.deepEqual((await market.balances(wallet, [plain.yes, plain.no])).shares, {
-    [plain.yes]: '0',
-    [plain.no]: '0',
-  })
+  for (const { slug, conditionId, yes, no } of [plain, group]) {
+    await market.control('POST', '/resolve', { market: slug, outcome: 'no' })
+    await (await client.redeemPositions({ conditionId })).wait()
+    assert.deepEqual((await market.balances(wallet, [yes, no])).shares, { [yes]: '0', [no]: '0' })
+  }
+  assert.equal((await market.balances(wallet)).pusd, '1000')
   await eventually('the redemption in the data', async () => {
     const { items } = await client.listActivity().firstPage()
-    return items.some(({ type }) => type === 'REDEEM') ? items : undefined
+    const redeemed = items.flatMap((each) => (each.type === 'REDEEM' ? [each.conditionId] : []))
+    return new Set(redeemed).size === 2 ? items : undefined
   })
   const { items } = await client.listActivity().firstPage()
   assert.deepEqual([...new Set(items.map(({ type }) => type))].sort(), ['MERGE', 'REDEEM', 'SPLIT'])
@@ -190,6 +199,87 @@ test('an order signed first and posted later is reported on the user socket', as
   await frames.next('the order', ({ id }) => id === sent.orderId)
   assert.deepEqual(frames.dropped, [])
   frames.close()
+})
+
+test('the subscriptions of the client report the book, an order and its trade', async () => {
+  const client = await depositClient(507)
+  const { yes, slug } = await pinned('fed-cuts-rates-in-december', 0.62)
+  const events: { topic: string; type: string; payload: object }[] = []
+  const handle = await client.subscribe([
+    { topic: 'market', tokenIds: [yes], customFeatureEnabled: true },
+    { topic: 'user' },
+  ])
+  const reading = (async () => {
+    for await (const event of handle) events.push(event)
+  })()
+  const reported = (type: string) =>
+    eventually(`${type} on the subscription`, () => events.find((event) => event.type === type))
+  await reported('book')
+  const order = await client.placeMarketOrder({
+    tokenId: yes,
+    amount: 63,
+    side: OrderSide.BUY,
+    maxPrice: 0.63,
+  })
+  await filled(client, order)
+  for (const type of ['order', 'trade', 'price_change', 'last_trade_price', 'best_bid_ask'])
+    await reported(type)
+  await handle.close()
+  await reading
+})
+
+test('an ordinary account trades, splits and merges with gas of its own', async () => {
+  const address = await market.account(508)
+  await witness.follow(508)
+  const { world } = market
+  const client = await createSecureClient({
+    environment: environmentOf(world),
+    signer: signerAt(world, 508),
+    wallet: address,
+  })
+  assert.equal(client.account.wallet, client.account.signer)
+  const { conditionId, yes, no } = await pinned('fed-cuts-rates-in-december', 0.62)
+  await filled(client, await client.placeMarketOrder({ tokenId: yes, amount: 63, side: OrderSide.BUY }))
+  await (await client.splitPosition({ conditionId, amount: 20_000_000n })).wait()
+  await (await client.mergePositions({ conditionId, amount: 5_000_000n })).wait()
+  assert.deepEqual((await market.balances(address, [yes, no])).shares, { [yes]: '115', [no]: '15' })
+})
+
+test('dated, post-only and batched orders rest, and end by list, by market, all at once and in time', async () => {
+  const client = await depositClient(509)
+  const plain = await pinned('fed-cuts-rates-in-december', 0.62)
+  const group = await pinned('ben-summer-wins-the-mayoral-race', 0.35)
+  const bid = { tokenId: plain.yes, price: 0.5, size: 10, side: OrderSide.BUY }
+  const cash = async () => (await fetchBalanceAllowance(client, { assetType: AssetType.COLLATERAL })).balance
+  assert.equal(await cash(), '1000000000')
+  const crossing = await client
+    .placeLimitOrder({ ...bid, price: 0.7, postOnly: true })
+    .catch((error) => error)
+  assert.match(crossing.message, /^invalid post-only order: order crosses book/)
+  const resting = await client.placeLimitOrder({ ...bid, postOnly: true })
+  assert.ok(resting.ok)
+  const inGroup = { ...bid, tokenId: group.yes, price: 0.2 }
+  const signed = await Promise.all(
+    [{ ...bid, price: 0.51 }, { ...bid, price: 0.52 }, { ...bid, price: 0.53 }, inGroup].map((each) =>
+      client.createLimitOrder(each),
+    ),
+  )
+  const ids = (await client.postOrders(signed)).map((each) => (each.ok ? each.orderId : each.message))
+  const open = async () => (await client.listOpenOrders().firstPage()).items.map(({ id }) => id).sort()
+  assert.deepEqual(await open(), [resting.orderId, ...ids].sort())
+  assert.deepEqual((await client.cancelOrders({ orderIds: ids.slice(0, 2) })).canceled, ids.slice(0, 2))
+  const { canceled } = await client.cancelMarketOrders({ market: plain.conditionId })
+  assert.deepEqual([...canceled].sort(), [resting.orderId, ids[2]].sort())
+  assert.deepEqual((await client.cancelAll()).canceled, [ids[3]])
+  const expiration = Math.floor(Date.now() / 1000) + 200
+  const dated = await client.placeLimitOrder({ ...bid, expiration })
+  assert.ok(dated.ok)
+  const read = await client.fetchOrder({ orderId: dated.orderId })
+  assert.deepEqual([read.orderType, read.status], [OrderType.GTD, 'LIVE'])
+  // It ends a minute before its time.
+  await market.control('POST', '/advance', { ms: 141_000 })
+  assert.deepEqual(await open(), [])
+  assert.equal(await cash(), '1000000000')
 })
 
 test('not one frame of these runs would be dropped by the official client, and none lacks a published key', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { ccxtClientAt } from './prediction/ccxt-client.ts'
 import {
   marketBySlug,
   openFrames,
@@ -10,7 +11,7 @@ import {
   urlsAt,
   walletOf,
 } from './prediction/prediction.ts'
-import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
+import { accountOf, eventually, type RunningVenue, resetRefusedUpgrades, startVenue } from './venue/venue.ts'
 
 /** What goes wrong at this venue, and that the official client meets it in the words of upstream. No chain is needed. */
 
@@ -198,9 +199,39 @@ test('reads lag behind writes, Gamma and the neg-risk of the book contradict eac
   await eventually('the new price', async () => ((await priceNow()) === 0.79 ? true : undefined))
   await set({ preset: 'contradictoryNegRisk' })
   assert.deepEqual(await readJson(`${urls.clob}/neg-risk?token_id=${yes}`), { neg_risk: true })
+  const misled = await clientAt(607)
+  // It asks this path for the exchange of a limit order, and for that of a market order the facts of the market.
+  await rejects(buy(misled.client, 0.3), /^invalid signature$/)
+  const market = { tokenID: yes, amount: 8.1, side: Side.BUY, price: 0.81 }
+  assert.equal((await misled.client.createAndPostMarketOrder(market)).status, 'matched')
+  // ccxt believes Gamma.
+  const believer = ccxtClientAt(urls, 607)
+  assert.equal((await believer.createOrder(yes, 'limit', 'buy', 10, 0.3)).status, 'open')
+})
+
+test('a version is refused on a whim, or Gamma names another one than the ids have', async () => {
+  const { client } = await clientAt(615)
   await set({ preset: 'versionMismatches' })
-  const fresh = await clientAt(607)
-  await rejects(buy(fresh.client, 0.3), /order_version_mismatch/)
+  await rejects(buy(client, 0.3), /^order_version_mismatch$/)
+  await assert.rejects(
+    ccxtClientAt(urls, 615).createOrder(yes, 'limit', 'buy', 10, 0.31),
+    /"error":"order_version_mismatch"/,
+  )
+  await set({ preset: 'quiet' })
+  assert.equal((await buy(client, 0.3)).status, 'live')
+  const versions = async () => {
+    const event = 'who-wins-the-mayoral-race'
+    const { markets } = await readJson<{ markets: { version: string }[] }>(
+      `${urls.gamma}/events/slug/${event}`,
+    )
+    const listed = [slug, 'new-phone-before-march'].map((each) => marketBySlug(urls, each))
+    return [...markets, ...(await Promise.all(listed))].map(({ version }) => version)
+  }
+  assert.deepEqual(await versions(), ['v1', 'v1', 'v1', 'v1', 'v2'])
+  await set({ preset: 'contradictoryVersions' })
+  assert.deepEqual(await versions(), ['v2', 'v2', 'v2', 'v2', 'v1'])
+  const { yes: position, positionIds } = await marketBySlug(urls, 'new-phone-before-march')
+  assert.equal(positionIds[0], position)
 })
 
 test('requests are throttled, lost, late and answered by a proxy; sockets drop', async () => {
@@ -289,12 +320,42 @@ test('replies are queued, late or lost, though the order is in, and sockets drop
   await second.ended
 })
 
+test('a balance that the venue knows stays as it is until the client asks for an update', async () => {
+  const { client, address } = await clientAt(616)
+  await set({ preset: 'staleBalances' })
+  const cash = async () => (await client.getBalanceAllowance({ asset_type: AssetType.COLLATERAL })).balance
+  assert.equal(await cash(), '1000000000')
+  await venue.control('POST', '/credit', { wallet: address, amount: '500' })
+  assert.equal(await cash(), '1000000000')
+  const order = await client.createOrder({ tokenID: yes, price: 0.5, size: 2_400, side: Side.BUY })
+  await rejects(client.postOrder(order), /the balance is not enough -> balance: 1000000000/)
+  await client.updateBalanceAllowance({ asset_type: AssetType.COLLATERAL })
+  assert.equal(await cash(), '1500000000')
+  assert.equal((await client.postOrder(order)).status, 'live')
+})
+
+test('sockets end where a client is silent or sends too much, and a reset ends nobody else', async () => {
+  const open = () => openFrames(urls.socket, 'market', { type: 'market', assets_ids: [yes] })
+  const [frames, large] = [await open(), await open()]
+  large.send('x'.repeat(65_537))
+  await large.ended
+  await resetRefusedUpgrades(`${venue.url}/ws/market`)
+  await set({ socketSilenceMs: 300 })
+  await frames.ended
+  assert.equal((await fetch(`${urls.clob}/time`)).status, 200)
+})
+
+/** The client makes a text of the whole reply. */
+const unknownHeartbeat = (expected: string) =>
+  new RegExp(`^{"heartbeat_id":"${expected}","error_msg":"Invalid Heartbeat ID"}$`)
+
 test('heartbeats once begun must go on: silence cancels all orders of that account alone', async () => {
   const [{ client }, { client: other }] = [await clientAt(610), await clientAt(611)]
   const { orderID } = await buy(client, 0.3)
   const untouched = await buy(other, 0.3)
   const first = await client.postHeartbeat()
-  await rejects(client.postHeartbeat('another'), /Invalid Heartbeat ID|400/)
+  const { heartbeat_id: known } = first
+  await rejects(client.postHeartbeat('another'), unknownHeartbeat(known))
   const second = await client.postHeartbeat(first.heartbeat_id)
   assert.notEqual(second.heartbeat_id, first.heartbeat_id)
   await venue.control('POST', '/advance', { ms: 10_000 })
@@ -305,7 +366,7 @@ test('heartbeats once begun must go on: silence cancels all orders of that accou
   assert.equal((await client.getOrder(orderID)).status, 'CANCELED')
   assert.equal((await other.getOrder(untouched.orderID)).status, 'LIVE')
   // An end of the silence does not bring them back, and begins anew.
-  await rejects(client.postHeartbeat(third.heartbeat_id), /Invalid Heartbeat ID|400/)
+  await rejects(client.postHeartbeat(third.heartbeat_id), unknownHeartbeat(''))
   assert.ok((await client.postHeartbeat()).heartbeat_id)
 })
 

@@ -24,6 +24,7 @@ import {
 import { negRiskEvent, standardMarket, walletOf } from '#world/polymarket/chain/ids.ts'
 import { exchangeOf } from '#world/polymarket/chain/orders.ts'
 import { createSender } from '#world/polymarket/chain/sender.ts'
+import { nextState, stepEach } from '#world/polymarket/sent.ts'
 import {
   fillOf,
   keyOf,
@@ -188,4 +189,28 @@ test('a transaction that is signed anew under its nonce replaces the first one',
   const mined = await sender.stateOf(second)
   assert.ok(mined.state === 'mined' && mined.receipt.status === 'success')
   assert.deepEqual(await sender.stateOf(first), { state: 'replaced' })
+})
+
+test('bytes that a node never takes are given up, and hold back nothing', async () => {
+  const { sender } = polygon
+  // More than their old price, less than the floor of today.
+  const call = { to: contracts.pusd, data: `0x${'11'.repeat(10_000)}`, gas: 300_000n } as const
+  const attempt = await sender.sign('resolver', call)
+  const sent = { state: 'STATE_EXECUTED', hash: attempt.hash, attempt } as const
+  let state: string | undefined
+  for (let turn = 0; turn < 100 && state !== 'STATE_FAILED'; turn++)
+    state = await nextState(sender, sent).catch(() => undefined)
+  assert.equal(state, 'STATE_FAILED')
+  const next = await sender.send('resolver', approveCall(contracts.pusd, contracts.offramp, 7n))
+  assert.equal(next.status, 'success')
+})
+
+test('a step that fails ends no other one', async () => {
+  const done: number[] = []
+  const step = async (item: number) => {
+    if (item === 2) throw new Error('the second')
+    done.push(item)
+  }
+  await assert.rejects(stepEach([1, 2, 3], step), /the second/)
+  assert.deepEqual(done, [1, 3])
 })

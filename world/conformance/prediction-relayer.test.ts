@@ -4,7 +4,7 @@ import * as relayer from '@polymarket/bindings/relayer'
 import { createSecureClient, relayerApiKey } from '@polymarket/client'
 import { builderApiKey } from '@polymarket/client/node'
 import { Chain, ClobClient, Side, SignatureTypeV2 } from '@polymarket/clob-client-v2'
-import { encodeFunctionData, erc20Abi } from 'viem'
+import { encodeFunctionData, erc20Abi, type Hex } from 'viem'
 import { base, polygon } from 'viem/chains'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { approveAllCall, approveCall, wrapCall } from '#world/polymarket/chain/calls.ts'
@@ -207,6 +207,20 @@ test('an older Safe moves its dollars and shares to the deposit wallet, signed b
   ])
   assert.equal((await relayed(url, wrap.body.transactionID)).state, 'STATE_CONFIRMED')
   assert.equal((await market.balances(wallet)).pusd, '1057')
+})
+
+test('a batch of many bytes is mined or refused, and holds nothing back', async () => {
+  const owner = await ownerAt(721)
+  const pay = transferCall(contracts.pusd, other, dollar)
+  const padded = (bytes: number): Call[] => [{ ...pay, data: `${pay.data}${'11'.repeat(bytes)}` as Hex }]
+  const large = await owner.send(padded(50_000))
+  assert.equal((await relayed(url, large.body.transactionID)).state, 'STATE_CONFIRMED')
+  assert.deepEqual(await owner.send(padded(100_000)), {
+    status: 400,
+    body: { error: 'invalid request body' },
+  })
+  const { body } = await owner.send([pay])
+  assert.equal((await relayed(url, body.transactionID)).state, 'STATE_CONFIRMED')
 })
 
 type Carried = { status: string; txHash?: string; fromAmountBaseUnit: string }

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type ApiKeyCreds, AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
+import { cancelOrders } from '#world/polymarket/cancel.ts'
+import { markets } from '#world/polymarket/markets.ts'
+import { type OrderInput, placeOrder } from '#world/polymarket/place-order.ts'
+import { foldActivity, positionsOf } from '#world/polymarket/positions.ts'
+import { plainPlan } from '#world/polymarket/trades.ts'
+import { addActivity, createVenue, newState } from '#world/polymarket/venue.ts'
 import {
   marketBySlug,
   openFrames,
@@ -55,6 +61,11 @@ const sendChanged = async (
   return (await reply.json()) as { error?: string; status?: string }
 }
 
+const endingIn = (seconds: number) => (order: Order) => ({
+  ...order,
+  expiration: String(Math.floor(Date.now() / 1_000) + seconds),
+})
+
 test('orders that are not what they seem are refused in the words of upstream', async () => {
   const [own, other] = [await accountAt(821), await accountAt(822)]
   const errorOf = async (...change: Parameters<typeof sendChanged>) => (await sendChanged(...change)).error
@@ -79,6 +90,10 @@ test('orders that are not what they seem are refused in the words of upstream', 
   assert.equal(await errorOf(own, { order: dated }), 'invalid expiration')
   assert.equal(await errorOf(own, { body: { orderType: 'IOC' } }), 'Invalid order payload')
   // Fields of other versions of the protocol are ignored.
+  const short = { body: { orderType: 'GTD' }, order: endingIn(170) }
+  assert.equal(await errorOf(own, short), 'invalid expiration')
+  assert.equal((await sendChanged(own, { ...short, order: endingIn(185) })).status, 'live')
+  await own.client.cancelAll()
   const older = (order: Order) => ({ ...order, taker: `0x${'0'.repeat(40)}`, nonce: '0', feeRateBps: '0' })
   assert.equal((await sendChanged(own, { order: older, body: { postOnly: false, other: 1 } })).status, 'live')
   const { yes } = await marketBySlug(urls, slug)
@@ -122,6 +137,87 @@ test('a taker pays its fee on top of what it buys and out of what it sells', asy
   await settled(sold.tradeIDs?.[0])
   const gained = (await cashNow()) - afterBuying
   assert.ok(Math.abs(Math.round(bid * 100_000_000) - feeOf(bid) - gained) <= 1, `${gained}`)
+})
+
+test('both amounts of a market order are as exact as the tick allows', async () => {
+  const { client } = await accountAt(826)
+  const market = 'new-phone-before-march'
+  const { yes: tokenID } = await marketBySlug(urls, market)
+  const send = async (side: Side, makerAmount: string, takerAmount: string) => {
+    const order = await client.createExchangeV3OrderFromAmounts({ tokenID, side, makerAmount, takerAmount })
+    return client.postOrder(order as never, OrderType.FAK)
+  }
+  const changeTo = (tick: number) => venue.control('POST', '/tick-size', { market, tick })
+  await changeTo(0.01)
+  await assert.rejects(send(Side.BUY, '5000000', '6666670'), /taker amount a max accuracy of 4 decimals/)
+  await assert.rejects(send(Side.SELL, '5000000', '3700010'), /taker amount a max accuracy of 4 decimals/)
+  await changeTo(0.001)
+  await assert.rejects(send(Side.BUY, '5000000', '6666667'), /taker amount a max accuracy of 5 decimals/)
+  await assert.rejects(send(Side.SELL, '5000000', '3700001'), /taker amount a max accuracy of 5 decimals/)
+  await assert.rejects(send(Side.SELL, '5000000', '3700010'), /not enough balance/)
+  await changeTo(0.01)
+})
+
+test('positions stay what they were when their oldest rows are dropped', () => {
+  const market = createVenue(newState(7, 0))
+  const [{ conditionId }] = markets as [(typeof markets)[number]]
+  const row = { conditionId, outcome: 0, fee: 0, hash: '0x', role: null } as const
+  for (let atMs = 1; atMs <= 200_001; atMs += 1) {
+    const side = atMs % 3 === 0 ? 'SELL' : 'BUY'
+    const wallet = `0x${atMs % 2}`
+    addActivity(market, { ...row, type: 'TRADE', wallet, side, shares: 100, cash: 40 + (atMs % 9), atMs })
+  }
+  const held = () => ['0x0', '0x1'].map((wallet) => positionsOf(market, wallet, 300_000))
+  const before = held()
+  foldActivity(market)
+  assert.ok(market.state.activity.length < 200_000)
+  assert.deepEqual(held(), before)
+})
+
+test('a maker has so many open orders and no more, and what has ended keeps no signature', () => {
+  const market = createVenue(newState(7, 0))
+  const [{ conditionId, tokens }] = markets as [(typeof markets)[number]]
+  const funds = { balance: '1000000000000', allowance: '1000000000000', spender: '' }
+  const place = (number: number) => {
+    const order: OrderInput = {
+      id: `order ${number}`,
+      conditionId,
+      outcome: 0,
+      side: 'BUY',
+      price: 100,
+      size: 5_000_000,
+      type: 'GTC',
+      postOnly: false,
+      expiresMs: 0,
+      expiration: '0',
+      owner: '',
+      user: '0x01',
+      wallet: '0x01',
+      signed: {
+        salt: String(number),
+        maker: '0x01',
+        signer: '0x01',
+        tokenId: tokens[0],
+        makerAmount: '50000',
+        takerAmount: '5000000',
+        side: 'BUY',
+        signatureType: 0,
+        timestamp: '0',
+        metadata: '0x',
+        builder: '0x',
+        signature: '0x1234',
+      },
+      spend: null,
+      plan: plainPlan,
+    }
+    return placeOrder(market, order, { funds, identify: () => {} }).error
+  }
+  for (let number = 1; number <= 2_000; number += 1) assert.equal(place(number), null)
+  assert.match(String(place(2_001)), /More than 2000 open orders of one maker/)
+  assert.equal(market.state.orders.get('order 1')?.signed.signature, '0x1234')
+  assert.deepEqual(cancelOrders(market, '0x01', ['order 1']).canceled, ['order 1'])
+  assert.equal(market.state.orders.get('order 1')?.signed.signature, '0x')
+  assert.equal(place(2_001), null)
 })
 
 test('balances of the other protocol have an asset type of their own', async () => {

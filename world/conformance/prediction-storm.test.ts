@@ -34,6 +34,7 @@ const settings = {
   confirmDelay: { rate: 0.5, minMs: 0, maxMs: 200 },
   ordersPerSecond: 1_000_000,
   cancelsPerSecond: 1_000_000,
+  gtdMinMs: 0,
 }
 
 /** Settings end with the process. */

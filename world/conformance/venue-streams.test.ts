@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { WebSocketTransport } from '@nktkas/hyperliquid'
 import { userAt } from './venue/in-memory-venue.ts'
-import { eventually, type RunningVenue, startVenue } from './venue/venue.ts'
+import { eventually, type RunningVenue, resetRefusedUpgrades, startVenue } from './venue/venue.ts'
 
 let venue: RunningVenue
 before(async () => {
@@ -19,6 +19,13 @@ const opened = (): Promise<WebSocket | undefined> =>
     socket.onopen = () => resolve(socket)
     socket.onerror = () => resolve(undefined)
   })
+
+test('a page of another origin that resets its refused connection ends nobody else', async () => {
+  await resetRefusedUpgrades(venue.wsUrl.replace('ws', 'http'))
+  const socket = await opened()
+  assert.ok(socket)
+  socket.close()
+})
 
 test('an address has a limit of open connections, and one that ends makes a place free', async () => {
   await settings({ wsConnectionsPerAddress: 2 })

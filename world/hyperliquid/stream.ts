@@ -255,6 +255,8 @@ export const openStream = ({ server, engine, api, faults, realismControl, histor
   }
 
   server.on('upgrade', (request, socket: Socket, head) => {
+    // Node has taken its own listener away, and the peer may reset the connection.
+    socket.on('error', () => {})
     if (isForeignOrigin(request))
       return void socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
     const address = socket.remoteAddress ?? ''

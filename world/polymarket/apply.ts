@@ -6,7 +6,9 @@ import { creditLedger, settleOnLedger } from './ledger.ts'
 import { identifyQuote, requote, walkPrices } from './market-maker.ts'
 import { markets } from './markets.ts'
 import { type Funds, type OrderInput, type OrderResult, placeOrder, releaseDelayed } from './place-order.ts'
+import { foldActivity } from './positions.ts'
 import type {
+  Account,
   Activity,
   ApiKey,
   Bridge,
@@ -17,7 +19,16 @@ import type {
   VenueMode,
 } from './state.ts'
 import { changeTrade, isOpenTrade } from './trades.ts'
-import { accountOf, addActivity, marketOf, notify, samplePrices, stateOf, type Venue } from './venue.ts'
+import {
+  accountOf,
+  addActivity,
+  isUnderWay,
+  marketOf,
+  notify,
+  samplePrices,
+  stateOf,
+  type Venue,
+} from './venue.ts'
 
 /** All that changes the venue. Everything that it did not decide itself is in the command, so that a replay is equal. */
 export type Command =
@@ -68,9 +79,15 @@ export type Answer =
   | undefined
 
 const doneMax = 30_000
+const relayMax = 3_000
+
+/** Made anew with the next order of its wallet. */
+const isBlank = ({ open, matchedCash, matchedShares, phantomCash, closedOnly, banned }: Account): boolean =>
+  open.size + matchedShares.size === 0 && matchedCash + phantomCash === 0n && !closedOnly && !banned
 
 /** The oldest ended records go first; a Map lists in the order of entry. */
-const prune = ({ state, bySeq }: Venue): void => {
+const prune = (venue: Venue): void => {
+  const { state, bySeq } = venue
   for (const [id, order] of state.orders) {
     if (state.orders.size <= doneMax) break
     if (order.status === 'LIVE' || order.status === 'DELAYED') continue
@@ -81,6 +98,11 @@ const prune = ({ state, bySeq }: Venue): void => {
     if (state.trades.size <= doneMax) break
     if (!isOpenTrade(trade)) state.trades.delete(id)
   }
+  for (const [wallet, account] of state.accounts) {
+    if (state.accounts.size <= doneMax) break
+    if (isBlank(account)) state.accounts.delete(wallet)
+  }
+  foldActivity(venue)
 }
 
 const expire = (venue: Venue, order: Order): void => {
@@ -178,15 +200,15 @@ const startMode = (venue: Venue, { name, forMs, next, nextMs }: Extract<Command,
 
 const addRelay = (venue: Venue, { transaction, day }: Extract<Command, { kind: 'relay' }>): void => {
   const { state } = venue
-  put(state.relay, transaction.id, transaction)
+  put(state.relay, transaction.id, transaction, relayMax)
   state.relayed = state.relayed.day === day ? { day, count: state.relayed.count + 1 } : { day, count: 1 }
 }
 
 /** The oldest record makes place for one too many. */
-const put = <T>(records: Map<string, T>, key: string, record: T): void => {
+const put = <T>(records: Map<string, T>, key: string, record: T, max = doneMax): void => {
   records.set(key, record)
   const [first] = records.keys()
-  if (records.size > doneMax && first !== undefined) records.delete(first)
+  if (records.size > max && first !== undefined) records.delete(first)
 }
 
 type Handlers = {
@@ -232,7 +254,10 @@ const handlers: Handlers = {
   relay: addRelay,
   relayChange: ({ state }, { id, change }) => {
     const transaction = state.relay.get(id)
-    if (transaction) Object.assign(transaction, change, { updatedMs: state.nowMs })
+    if (!transaction) return
+    Object.assign(transaction, change, { updatedMs: state.nowMs })
+    // What can not be sent any more needs no bytes.
+    if (!isUnderWay(transaction)) Object.assign(transaction, { attempt: null, body: {} })
   },
   bridge: ({ state }, { bridge }) => {
     put(state.bridges, bridge.evm, bridge)
@@ -244,6 +269,7 @@ const handlers: Handlers = {
   carryChange: ({ state }, { key, change }) => {
     const carry = state.carries.get(key)
     if (carry) Object.assign(carry, change)
+    if (carry && !isUnderWay(carry)) carry.attempt = null
   },
   scanned: (venue, { block, rows }) => {
     venue.state.scannedBlock = block

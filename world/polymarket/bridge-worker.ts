@@ -7,8 +7,9 @@ import { accountWei } from './chain/place.ts'
 import { mintCall, mintPusdCall } from './chain/world-money.ts'
 import { addressIn, type Log, transferTopic } from './chain-index.ts'
 import type { Engine } from './machine.ts'
-import { isUnderWay, nextState, sendStored } from './sent.ts'
+import { nextState, sendStored } from './sent.ts'
 import type { Carry } from './state.ts'
+import { isUnderWay } from './venue.ts'
 
 /** Carries what is sent to the addresses of the bridge: what has arrived there is paid out where it is wanted. */
 

@@ -11,7 +11,7 @@ export type AssetType = 'COLLATERAL' | 'CONDITIONAL' | 'CONDITIONAL-V2'
 /** What the matching side reads of the chain. */
 export type ChainPort = {
   /** Pass no token for collateral. */
-  funds: (wallet: Address, asset: AssetType, token: string) => Promise<FundsRead>
+  funds: (wallet: Address, asset: AssetType, token: string, how: 'read' | 'update') => Promise<FundsRead>
   isDeployed: (wallet: Address) => Promise<boolean>
 }
 

@@ -51,7 +51,7 @@ const requireAccess = ({ realism }: OrderDeps, side: unknown): void => {
 
 const place = async (deps: OrderDeps, key: ApiKey, body: unknown): Promise<OrderResult> => {
   const { engine, realism, funds, chain } = deps
-  const { eoaMakers, versionMismatchRate } = realism.current()
+  const { eoaMakers, gtdMinMs, versionMismatchRate } = realism.current()
   requireAccess(deps, (body as { order?: { side?: unknown } } | null)?.order?.side)
   if (realism.isHit('versionMismatchRate', versionMismatchRate))
     throw new HttpError(400, 'order_version_mismatch')
@@ -60,6 +60,9 @@ const place = async (deps: OrderDeps, key: ApiKey, body: unknown): Promise<Order
     plan: (kind) => drawPlan(realism, kind),
     tickOf: (market) => stateOf(engine.venue, market.conditionId).tick,
     eoaMakers,
+    // Clients have the machine's clock, also where a test has moved the venue's.
+    nowMs: Math.min(engine.nowMs(), Date.now()),
+    gtdMinMs,
   })
   const { maker, signatureType } = order.signed
   if (signatureType !== 0 && !(await chain.isDeployed(maker))) throw new HttpError(400, signerMismatch)

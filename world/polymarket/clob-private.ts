@@ -12,6 +12,7 @@ import type { ApiKey, Order, Trade } from './state.ts'
 import { accountOf } from './venue.ts'
 
 const pageSize = 100
+const keysMax = 30_000
 
 const keyView = ({ key, secret, passphrase }: ApiKey) => ({ apiKey: key, secret, passphrase })
 
@@ -24,7 +25,8 @@ const keyRoutes = ({ engine }: OrderDeps): Route[] => {
   return [
     route('POST /auth/api-key', (request) => {
       const key = l1(request)
-      if (state.keys.has(key.key)) throw new HttpError(400, 'Could not create api key')
+      if (state.keys.has(key.key) || state.keys.size >= keysMax)
+        throw new HttpError(400, 'Could not create api key')
       engine.submit({ kind: 'key', key })
       return ok(keyView(key))
     }),

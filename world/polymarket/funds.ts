@@ -21,20 +21,21 @@ export const createFundsBook = (chain: ChainPort, realism: RealismControl): Fund
   const keyOf = (wallet: Address, asset: AssetType, token: string) =>
     `${wallet.toLowerCase()} ${asset === 'COLLATERAL' ? asset : token}`
 
-  const update: FundsBook['update'] = async (wallet, asset, token) => {
-    const value = await chain.funds(wallet, asset, token)
+  const load = async (wallet: Address, asset: AssetType, token: string, how: 'read' | 'update') => {
+    const value = await chain.funds(wallet, asset, token, how)
     if (known.size > entriesMax) known.clear()
     known.set(keyOf(wallet, asset, token), { value, atMs: performance.now() })
     return value
   }
   const read: FundsBook['read'] = async (wallet, asset, token) => {
     const entry = known.get(keyOf(wallet, asset, token))
-    const lagMs = realism.lagMs('balanceLag')
-    return entry && performance.now() - entry.atMs < lagMs ? entry.value : update(wallet, asset, token)
+    const { balanceReads } = realism.current()
+    const lagMs = balanceReads === 'untilUpdate' ? Number.POSITIVE_INFINITY : realism.lagMs('balanceLag')
+    return entry && performance.now() - entry.atMs < lagMs ? entry.value : load(wallet, asset, token, 'read')
   }
   return {
     read,
-    update,
+    update: (wallet, asset, token) => load(wallet, asset, token, 'update'),
     ofOrder: async ({ side, signed, conditionId }) => {
       const asset = side === 'BUY' ? 'COLLATERAL' : assetOf(signed.tokenId)
       const { balance, allowances } = await read(signed.maker, asset, signed.tokenId)

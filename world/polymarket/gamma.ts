@@ -13,6 +13,7 @@ import {
   route,
 } from './http.ts'
 import { events, type Market, markets, marketsOf } from './markets.ts'
+import type { RealismControl } from './realism.ts'
 import { stateOf, type Venue } from './venue.ts'
 
 const pageMax = 100
@@ -206,6 +207,22 @@ export const gammaRoutes = (venue: Venue): Route[] => {
     route('GET /tags/:id', (_request, [id]) => ok(tagView(by(tags, 'id', id), genesisMs))),
   ]
 }
+
+/** Markets in lists, events and searches alike; their ids stay those of their own protocol. */
+export const contradictVersions = (routes: readonly Route[], realism: RealismControl): Route[] =>
+  routes.map((each) => ({
+    ...each,
+    handle: async (request, parameters) => {
+      const reply = await each.handle(request, parameters)
+      const { versionContradictionRate: rate } = realism.current()
+      if (rate === 0) return reply
+      const revive = (key: string, value: unknown) =>
+        key === 'version' && realism.isHit('versionContradictionRate', rate)
+          ? { v1: 'v2', v2: 'v1' }[String(value)]
+          : value
+      return { ...reply, body: JSON.parse(JSON.stringify(reply.body), revive) }
+    },
+  }))
 
 /** Answers of up to a lag ago, as from a cache before the service. */
 export const cachedRoutes = (routes: readonly Route[], lagMs: () => number): Route[] => {

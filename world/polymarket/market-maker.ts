@@ -113,9 +113,6 @@ const place = (venue: Venue, market: Market, { outcome, price, shares }: Quote):
   }
   const funds = { balance: '1000000000000000', allowance: '1000000000000000', spender: '' }
   placeOrder(venue, input, { funds, identify: () => {} })
-  // Its list of orders would only grow.
-  const account = state.accounts.get(makerWallet)
-  if (account) account.orders = []
 }
 
 /** Cancels the old ladder and quotes around the fair price. Quotes that would meet a resting order are left out. */

@@ -78,25 +78,27 @@ const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: stri
     throw new HttpError(400, 'invalid amounts')
   const isBuy = signed.side === 'BUY'
   const [cash, shares] = isBuy ? [maker, taker] : [taker, maker]
-  const isMarketBuy = isBuy && (type === 'FOK' || type === 'FAK')
+  const isMarketOrder = type === 'FOK' || type === 'FAK'
+  const isMarketBuy = isBuy && isMarketOrder
+  const places = tick % 100 === 0 ? 4 : tick % 10 === 0 ? 5 : 6
+  const isTakerExact = !isMarketOrder || taker % 10 ** (6 - places) === 0
   const scaled = BigInt(cash) * 10_000n
   const exact = Number(scaled / BigInt(shares))
   const isExact = scaled % BigInt(shares) === 0n
   if (isMarketBuy) {
-    if (cash % cent !== 0)
+    if (cash % cent !== 0 || !isTakerExact)
       throw new HttpError(
         400,
-        'invalid amounts, the market buy orders maker amount supports a max accuracy of 2 decimals, taker amount a max accuracy of 4 decimals',
+        `invalid amounts, the market buy orders maker amount supports a max accuracy of 2 decimals, taker amount a max accuracy of ${places} decimals`,
       )
     return { price: marketPrice(cash, shares, { isBuy, tick }), size: shares, spend: cash }
   }
-  if (shares % cent !== 0)
+  if (shares % cent !== 0 || !isTakerExact)
     throw new HttpError(
       400,
-      `invalid amounts, the ${isBuy ? 'buy orders taker' : 'sell orders maker'} amount supports a max accuracy of 2 decimals`,
+      `invalid amounts, the ${isBuy ? 'buy orders taker' : 'sell orders maker'} amount supports a max accuracy of 2 decimals${isMarketOrder ? `, taker amount a max accuracy of ${places} decimals` : ''}`,
     )
-  if (type === 'FOK' || type === 'FAK')
-    return { price: marketPrice(cash, shares, { isBuy, tick }), size: shares, spend: null }
+  if (isMarketOrder) return { price: marketPrice(cash, shares, { isBuy, tick }), size: shares, spend: null }
   if (!isExact)
     throw new HttpError(
       400,
@@ -110,6 +112,9 @@ type Context = {
   plan: (order: { isMarketOrder: boolean }) => TradePlan
   tickOf: (market: Market) => number
   eoaMakers: 'allowed' | 'refused'
+  /** A good-til-date order may not be shorter. */
+  gtdMinMs: number
+  nowMs: number
 }
 
 const verify = (signed: SignedFields, exchange: ExchangeName): OrderVerdict & { isValid: true } => {
@@ -123,9 +128,11 @@ const verify = (signed: SignedFields, exchange: ExchangeName): OrderVerdict & { 
   throw new HttpError(400, isOtherVersion ? 'order_version_mismatch' : 'invalid signature')
 }
 
-const expiryOf = (type: OrderType, expiration: string): number => {
-  if ((type === 'GTD') !== (expiration !== '0')) throw new HttpError(400, 'invalid expiration')
-  return type === 'GTD' ? Number(expiration) * 1_000 - expiryMarginMs : 0
+const expiryOf = (type: OrderType, expiration: string, leastMs: number): number => {
+  const endMs = Number(expiration) * 1_000
+  const isGood = type === 'GTD' ? endMs >= leastMs : expiration === '0'
+  if (!isGood) throw new HttpError(400, 'invalid expiration')
+  return type === 'GTD' ? endMs - expiryMarginMs : 0
 }
 
 const listed = (token: string): { market: Market; outcome: OutcomeIndex } => {
@@ -138,7 +145,8 @@ const listed = (token: string): { market: Market; outcome: OutcomeIndex } => {
 export const signerMismatch = 'the order signer address has to be the address of the API KEY'
 
 /** Reads and verifies one order of a request, without what depends on the state of the venue. */
-export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Context): OrderInput => {
+export const readOrder = (body: unknown, context: Context): OrderInput => {
+  const { key, plan, tickOf, eoaMakers, gtdMinMs, nowMs } = context
   if (typeof body !== 'object' || body === null) return rejectPayload()
   const { order, owner, orderType = 'GTC', postOnly = false } = body as Record<string, unknown>
   const type = orderTypes.find((each) => each === orderType) ?? rejectPayload()
@@ -160,7 +168,7 @@ export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Conte
     ...amountsOf(signed, type, tickOf(market), verdict.hash),
     type,
     postOnly: postOnly === true,
-    expiresMs: expiryOf(type, expiration),
+    expiresMs: expiryOf(type, expiration, nowMs + gtdMinMs),
     expiration,
     owner: key.key,
     user: key.address,

@@ -74,6 +74,9 @@ const refuseFunds = (venue: Venue, order: OrderInput, funds: Funds): OrderResult
   return undefined
 }
 
+/** Each order adds up those that are open. */
+const openMax = 2_000
+
 const refuseForm = (venue: Venue, order: OrderInput): OrderResult | undefined => {
   const { id, price, size, type } = order
   const { tick } = stateOf(venue, order.conditionId)
@@ -91,6 +94,8 @@ const refuseForm = (venue: Venue, order: OrderInput): OrderResult | undefined =>
     )
   if (!isImmediate(order) && size < minimumSize * unit)
     return refuse(`order ${id} is invalid. Size (${unitsText(size)}) lower than the minimum: ${minimumSize}`)
+  if (!isImmediate(order) && accountOf(venue, order.wallet).open.size >= openMax)
+    return refuse(`order ${id} is invalid. More than ${openMax} open orders of one maker`)
   const isCrossing = crossesBook(venue, order)
   const cash = order.spend ?? cashOf(size, price)
   if (order.side === 'BUY' && isCrossing && cash < unit)
@@ -150,6 +155,8 @@ export const setStatus = (venue: Venue, order: Order, status: OrderStatus): void
   if (status === 'LIVE' || status === 'DELAYED') return
   accountOf(venue, order.wallet).open.delete(order.id)
   venue.state.timed.delete(order.id)
+  // Its trades have the signature until they are settled.
+  order.signed = { ...order.signed, signature: '0x' }
 }
 
 /** Gives a quote of the market maker its id when somebody meets it. */
@@ -230,7 +237,6 @@ const insert = (venue: Venue, input: OrderInput): Order => {
   state.nextSeq += 1
   state.orders.set(order.id, order)
   venue.bySeq.set(order.seq, order)
-  accountOf(venue, order.wallet).orders.push(order.id)
   if (order.expiresMs > 0) state.timed.add(order.id)
   return order
 }
@@ -239,7 +245,6 @@ const remove = (venue: Venue, order: Order): void => {
   venue.state.orders.delete(order.id)
   venue.bySeq.delete(order.seq)
   venue.state.timed.delete(order.id)
-  accountOf(venue, order.wallet).orders.pop()
 }
 
 const accepted = (order: Order, venue: Venue): OrderResult => {

@@ -19,9 +19,9 @@ export const polygonPort = (reads: Reads): ChainPort => {
   const known = new Map<string, Known>()
   const deployed = new Set<string>()
 
-  const allowancesOf = async (owner: Address): Promise<Map<string, bigint>> => {
+  const allowancesOf = async (owner: Address, how: 'read' | 'update'): Promise<Map<string, bigint>> => {
     const entry = known.get(owner)
-    if (entry && performance.now() - entry.atMs < approvalsMs) return entry.allowances
+    if (how === 'read' && entry && performance.now() - entry.atMs < approvalsMs) return entry.allowances
     const list = await reads.approvals(owner)
     const allowances = new Map(
       list.map(({ token, spender, kind, allowance }) => [
@@ -35,12 +35,12 @@ export const polygonPort = (reads: Reads): ChainPort => {
   }
 
   return {
-    funds: async (wallet, asset, token) => {
+    funds: async (wallet, asset, token, how) => {
       const balanceOf = async () =>
         asset === 'COLLATERAL'
           ? (await reads.dollars(wallet)).pusd
           : ((await reads.shares(wallet, [BigInt(token)]))[0] ?? 0n)
-      const [balance, allowances] = await Promise.all([balanceOf(), allowancesOf(wallet)])
+      const [balance, allowances] = await Promise.all([balanceOf(), allowancesOf(wallet, how)])
       return {
         balance,
         allowances: Object.fromEntries(

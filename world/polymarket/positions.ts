@@ -1,27 +1,13 @@
 import { lastPriceOf } from './clob-views.ts'
 import { cashOf } from './decimal.ts'
 import { type Market, marketByCondition, type OutcomeIndex } from './markets.ts'
-import type { Activity } from './state.ts'
+import type { Activity, Holding } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
-/** What a wallet holds of one outcome, folded from what happened to it. Amounts in units. */
-export type Position = {
-  market: Market
-  outcome: OutcomeIndex
-  size: number
-  /** The cost of what is still held, without fees. */
-  cost: number
-  fees: number
-  bought: number
-  boughtCash: number
-  realized: number
-  firstMs: number
-  lastMs: number
-}
+/** What a wallet holds of one outcome, folded from what happened to it. */
+export type Position = Holding & { market: Market; outcome: OutcomeIndex }
 
-const newPosition = (market: Market, outcome: OutcomeIndex, atMs: number): Position => ({
-  market,
-  outcome,
+const newHolding = (atMs: number): Holding => ({
   size: 0,
   cost: 0,
   fees: 0,
@@ -32,7 +18,7 @@ const newPosition = (market: Market, outcome: OutcomeIndex, atMs: number): Posit
   lastMs: atMs,
 })
 
-const receive = (position: Position, shares: number, cash: number): void => {
+const receive = (position: Holding, shares: number, cash: number): void => {
   position.size += shares
   position.cost += cash
   position.bought += shares
@@ -40,7 +26,7 @@ const receive = (position: Position, shares: number, cash: number): void => {
 }
 
 /** The cost of what leaves is its share of the whole cost. */
-const release = (position: Position, shares: number, cash: number): void => {
+const release = (position: Holding, shares: number, cash: number): void => {
   const part = Math.min(shares, position.size)
   const cost = position.size === 0 ? 0 : Math.round((position.cost * part) / position.size)
   position.size -= part
@@ -51,7 +37,7 @@ const release = (position: Position, shares: number, cash: number): void => {
 const half = (units: number): number => Math.floor(units / 2)
 
 /** The part of a row for each outcome: a split and a merge touch both. */
-const applyRow = (of: (outcome: OutcomeIndex) => Position, row: Activity): void => {
+const applyRow = (of: (outcome: OutcomeIndex) => Holding, row: Activity): void => {
   const { type, outcome, shares, cash } = row
   if (type === 'TRADE' && outcome !== null) {
     const position = of(outcome)
@@ -72,21 +58,35 @@ const applyRow = (of: (outcome: OutcomeIndex) => Position, row: Activity): void 
 export const rowsOf = ({ state }: Venue, wallet: string, atMs: number): Activity[] =>
   state.activity.filter((row) => row.wallet === wallet && row.atMs <= atMs)
 
+const fold = (holdings: Map<string, Holding>, row: Activity): void =>
+  applyRow((outcome) => {
+    const key = `${row.conditionId} ${outcome}`
+    const holding = holdings.get(key) ?? newHolding(row.atMs)
+    holdings.set(key, holding)
+    holding.lastMs = row.atMs
+    return holding
+  }, row)
+
 export const positionsOf = (venue: Venue, wallet: string, atMs: number): Position[] => {
-  const positions = new Map<string, Position>()
-  for (const row of rowsOf(venue, wallet, atMs)) {
-    const market = marketByCondition(row.conditionId)
-    if (!market) continue
-    const of = (outcome: OutcomeIndex): Position => {
-      const key = `${row.conditionId} ${outcome}`
-      const position = positions.get(key) ?? newPosition(market, outcome, row.atMs)
-      positions.set(key, position)
-      position.lastMs = row.atMs
-      return position
-    }
-    applyRow(of, row)
+  const holdings = structuredClone(venue.state.opening.get(wallet) ?? new Map<string, Holding>())
+  for (const row of rowsOf(venue, wallet, atMs)) fold(holdings, row)
+  return [...holdings].flatMap(([key, holding]) => {
+    const [conditionId = '', outcome] = key.split(' ')
+    const market = marketByCondition(conditionId)
+    return market ? [{ ...holding, market, outcome: outcome === '0' ? 0 : 1 }] : []
+  })
+}
+
+const activityMax = 200_000
+
+/** Positions keep what their oldest rows made of them. */
+export const foldActivity = ({ state }: Venue): void => {
+  if (state.activity.length <= activityMax) return
+  for (const row of state.activity.splice(0, activityMax / 10)) {
+    const holdings = state.opening.get(row.wallet) ?? new Map<string, Holding>()
+    fold(holdings, row)
+    if (holdings.size > 0) state.opening.set(row.wallet, holdings)
   }
-  return [...positions.values()]
 }
 
 /** In 1e-4 dollars: the payout once the market is resolved. */

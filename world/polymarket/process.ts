@@ -27,7 +27,7 @@ const { serveControl } = await import('./control.ts')
 const { dataV1Routes } = await import('./data-v1.ts')
 const { dataV2Routes } = await import('./data-v2.ts')
 const { createFundsBook } = await import('./funds.ts')
-const { cachedRoutes, gammaRoutes } = await import('./gamma.ts')
+const { cachedRoutes, contradictVersions, gammaRoutes } = await import('./gamma.ts')
 const { geoblockRoutes } = await import('./geoblock.ts')
 const { openEngine } = await import('./machine.ts')
 const { polygonPort } = await import('./polygon-port.ts')
@@ -78,7 +78,7 @@ const bridgeChains: BridgeChain[] = chain
 for (const [id, rpc] of Object.entries(otherNodes).map(([name, at]) => [name, rpcAt(at)] as const))
   bridgeChains.push({ id, rpc, sender: createSender(rpc, Number(id)) })
 const carrying = chain && startWorkLoop(() => carryAll(engine, bridgeChains), { everyMs: 250, onError })
-const resolver = createResolver(engine, realism, chain?.sender)
+const resolver = createResolver(engine, realism, chain)
 const indexing =
   chain &&
   startWorkLoop(
@@ -104,7 +104,7 @@ const server = serve({
   realism,
   services: {
     clob: [...publicRoutes({ venue, realism }), ...privateRoutes(orderDeps), ...orderRoutes(orderDeps)],
-    gamma: cachedRoutes(gammaRoutes(venue), () => realism.lagMs('gammaLag')),
+    gamma: cachedRoutes(contradictVersions(gammaRoutes(venue), realism), () => realism.lagMs('gammaLag')),
     data: [...dataV1Routes({ venue, realism }), ...dataV2Routes({ venue, realism })],
     relayer: relayerRoutes({ engine, realism, reads: chain?.reads, wake: () => relay?.wake() }),
     bridge: bridgeRoutes(engine),

@@ -48,13 +48,21 @@ export type Realism = {
   cancelsPerSecond: number
   /** Mean life of a socket; 0 means that none is dropped. */
   streamDropMs: number
+  /** A socket on which a client sends nothing for so long ends; 0 means that none does. */
+  socketSilenceMs: number
   /** Share of `/neg-risk` answers that contradict Gamma. */
   negRiskContradictionRate: number
   /** Share of orders that are refused with `order_version_mismatch`. */
   versionMismatchRate: number
+  /** Share of Gamma's markets whose `version` contradicts their ids. */
+  versionContradictionRate: number
   geoblock: 'open' | 'blocked' | 'closeOnly'
   /** Whether an ordinary account may be the maker of orders. */
   eoaMakers: 'allowed' | 'refused'
+  /** How far ahead a good-til-date order must end at least. */
+  gtdMinMs: number
+  /** Whether a balance and its approvals that the venue knows stay as they are until a client asks for an update. */
+  balanceReads: 'lagging' | 'untilUpdate'
   relayer: {
     /** Transactions a day; 0 means no quota. */
     dailyQuota: number
@@ -91,10 +99,14 @@ export const quiet: Realism = {
   ordersPerSecond: 0,
   cancelsPerSecond: 0,
   streamDropMs: 0,
+  socketSilenceMs: 0,
   negRiskContradictionRate: 0,
   versionMismatchRate: 0,
+  versionContradictionRate: 0,
   geoblock: 'open',
   eoaMakers: 'allowed',
+  gtdMinMs: 180_000,
+  balanceReads: 'lagging',
   relayer: { dailyQuota: 0, busyRate: 0, nonceMismatchRate: 0, precheckRate: 0, refusedTargets: [] },
   autoRedeem: { rate: 0, delayMs: 0 },
 }
@@ -123,8 +135,10 @@ export const realistic: Realism = {
   ordersPerSecond: 40,
   cancelsPerSecond: 80,
   streamDropMs: 60_000,
+  socketSilenceMs: 30_000,
   relayer: { dailyQuota: 0, busyRate: 0.02, nonceMismatchRate: 0.01, precheckRate: 0.01, refusedTargets: [] },
   autoRedeem: { rate: 0.3, delayMs: 10_000 },
+  eoaMakers: 'refused',
 }
 
 /** A bad day: settlement late and unsure, reads stale, replies lost. */
@@ -148,6 +162,7 @@ export const stormy: Realism = {
   streamDropMs: 15_000,
   negRiskContradictionRate: 0.02,
   versionMismatchRate: 0.02,
+  versionContradictionRate: 0.02,
 }
 
 /** One trouble each, on every occasion. */
@@ -160,6 +175,7 @@ const troubles: Readonly<Record<string, Partial<Realism>>> = {
   phantomLocks: { phantomRate: 1 },
   geoblocked: { geoblock: 'blocked' },
   closeOnly: { geoblock: 'closeOnly' },
+  staleBalances: { balanceReads: 'untilUpdate' },
   depositWalletsOnly: { eoaMakers: 'refused' },
   throttled: { ordersPerSecond: 2, cancelsPerSecond: 4 },
   busy: { busyRate: 1 },
@@ -168,12 +184,14 @@ const troubles: Readonly<Record<string, Partial<Realism>>> = {
   lateReplies: { lateReply: { rate: 1, minMs: 1_000, maxMs: 15_000 } },
   proxyPages: { htmlRate: 1 },
   droppedSockets: { streamDropMs: 1_000 },
+  silentSockets: { socketSilenceMs: 30_000 },
   busyRelayer: { relayer: { ...quiet.relayer, busyRate: 1 } },
   staleNonces: { relayer: { ...quiet.relayer, nonceMismatchRate: 1 } },
   skippedRedeems: { relayer: { ...quiet.relayer, precheckRate: 1 } },
   relayerQuota: { relayer: { ...quiet.relayer, dailyQuota: 1 } },
   contradictoryNegRisk: { negRiskContradictionRate: 1 },
   versionMismatches: { versionMismatchRate: 1 },
+  contradictoryVersions: { versionContradictionRate: 1 },
 }
 
 export const presets: Readonly<Record<string, Realism>> = {
@@ -223,8 +241,11 @@ const parsers = {
   ordersPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   cancelsPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   streamDropMs: (name, value) => numberIn(name, value, 0, longestMs),
+  socketSilenceMs: (name, value) => numberIn(name, value, 0, longestMs),
   geoblock: oneOf('open', 'blocked', 'closeOnly'),
   eoaMakers: oneOf('allowed', 'refused'),
+  gtdMinMs: (name, value) => numberIn(name, value, 0, longestMs),
+  balanceReads: oneOf('lagging', 'untilUpdate'),
   relayer: relayerOf,
   autoRedeem: autoRedeemOf,
 } as Parsers<Realism>

@@ -4,8 +4,9 @@ import type { Address, Call, Reads, Sender } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
 import { readBatch, readSafe } from './relay-checks.ts'
-import { isUnderWay, nextState, sendStored } from './sent.ts'
+import { nextState, sendStored, stepEach } from './sent.ts'
 import type { RelayTransaction } from './state.ts'
+import { isUnderWay } from './venue.ts'
 
 type Deps = { engine: Engine; sender: Sender; reads: Reads; realism: RealismControl }
 
@@ -61,9 +62,8 @@ const follow = async (deps: Deps, transaction: RelayTransaction): Promise<void> 
 /** Each transaction moves by one state in a run, so that a client sees every state. */
 export const relayAll = async (deps: Deps): Promise<void> => {
   const { engine } = deps
-  for (const transaction of [...engine.venue.state.relay.values()]) {
-    if (!isUnderWay(transaction) || engine.nowMs() < transaction.notBeforeMs) continue
-    if (transaction.state === 'STATE_NEW') await begin(deps, transaction)
-    else await follow(deps, transaction)
-  }
+  const due = [...engine.venue.state.relay.values()].filter(
+    (each) => isUnderWay(each) && engine.nowMs() >= each.notBeforeMs,
+  )
+  await stepEach(due, (each) => (each.state === 'STATE_NEW' ? begin : follow)(deps, each))
 }

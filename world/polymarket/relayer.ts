@@ -29,6 +29,7 @@ export type RelayerDeps = {
 type Fields = Record<string, unknown>
 
 const dayMs = 86_400_000
+const bodyBytesMax = 131_072
 
 const requireChain = ({ reads }: RelayerDeps): Reads => {
   if (!reads) throw new HttpError(503, 'relayer is not available')
@@ -115,8 +116,9 @@ const check = (deps: RelayerDeps, body: Fields, from: Address): Checked | Promis
 const submit = async (deps: RelayerDeps, request: Request): Promise<Reply> => {
   const { engine, realism, wake } = deps
   const caller = requireRelayer(request, engine.venue.state)
-  const body = request.body
-  if (typeof body !== 'object' || body === null) throw new HttpError(400, 'invalid request body')
+  const { body, text } = request
+  if (typeof body !== 'object' || body === null || text.length > bodyBytesMax)
+    throw new HttpError(400, 'invalid request body')
   const fields = body as Fields
   const from = addressOf(fields, 'from')
   requireAccount(caller, from)

@@ -2,9 +2,9 @@ import { isPicked } from '#world/venue-core/realism-settings.ts'
 import { RequestError } from '#world/venue-core/request-error.ts'
 import { addressOf } from './chain/accounts.ts'
 import { autoRedeemCall, reportCall } from './chain/calls.ts'
-import type { Address, Sender } from './chain/chain-terms.ts'
+import type { Address, Reads, Sender } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
-import { type Market, markets } from './markets.ts'
+import { type Market, markets, marketsOf } from './markets.ts'
 import { positionsOf } from './positions.ts'
 import type { RealismControl } from './realism.ts'
 import { stateOf } from './venue.ts'
@@ -26,7 +26,7 @@ const outcomeOf = (payout: number): Outcome => (payout === 5_000 ? 'void' : payo
 export const createResolver = (
   engine: Engine,
   realism: RealismControl,
-  sender: Sender | undefined,
+  chain: { sender: Sender; reads: Reads } | undefined,
 ): Resolver => {
   const { venue } = engine
   const tried = new Set<string>()
@@ -35,12 +35,15 @@ export const createResolver = (
     const { payout, isReported } = stateOf(venue, market.conditionId)
     if (payout === null) throw new RequestError('This market is not resolved')
     if (isReported) return
-    if (sender) await sender.send('resolver', reportCall(market.chain, outcomeOf(payout)))
+    // A report that was mined before the process ended is not sent again.
+    if (chain && (await chain.reads.resolution(market.chain)).denominator === 0n)
+      await chain.sender.send('resolver', reportCall(market.chain, outcomeOf(payout)))
     engine.submit({ kind: 'reported', conditionId: market.conditionId })
   }
 
   const redeem = async (wallet: string, market: Market): Promise<void> => {
     const call = autoRedeemCall(wallet as Address, market.chain)
+    const sender = chain?.sender
     // A wallet that has not approved the operator is left alone.
     if (!sender || (await sender.simulate(addressOf('autoRedeemer'), call)) !== undefined) return
     await sender.send('autoRedeemer', call)
@@ -49,20 +52,26 @@ export const createResolver = (
   return {
     report,
     resolve: async (market, outcome, { onChain }) => {
-      if (outcome === 'void' && market.chain.isNegRisk && market.chain.protocol === 'v1')
+      if (outcome === 'void' && market.chain.isNegRisk)
         throw new RequestError('A market of this event cannot be void')
+      const call = reportCall(market.chain, outcome)
+      const reason = await chain?.sender.simulate(addressOf('resolver'), call)
+      if (reason !== undefined) throw new RequestError(`The chain refuses this result: ${reason}`)
+      const isWon = ({ conditionId }: Market) => stateOf(venue, conditionId).payout === payouts.yes
+      if (outcome === 'yes' && market.chain.isNegRisk && marketsOf(market.event).some(isWon))
+        throw new RequestError('Another market of this event has won')
       engine.submit({ kind: 'resolve', conditionId: market.conditionId, payout: payouts[outcome] })
       if (onChain) await report(market)
     },
     autoRedeem: async () => {
       const { rate, delayMs } = realism.current().autoRedeem
-      if (rate === 0 || !sender) return
+      if (rate === 0 || !chain) return
       for (const market of markets) {
         const { isReported, resolvedMs } = stateOf(venue, market.conditionId)
         if (!isReported || engine.nowMs() < resolvedMs + delayMs) continue
-        const { activity } = venue.state
+        const { activity, opening } = venue.state
         const rows = activity.filter(({ conditionId }) => conditionId === market.conditionId)
-        for (const wallet of new Set(rows.map((row) => row.wallet))) {
+        for (const wallet of new Set([...opening.keys(), ...rows.map((row) => row.wallet)])) {
           const key = `${market.conditionId} ${wallet}`
           if (tried.has(key) || !isPicked(realism.current().seed, key, rate)) continue
           tried.add(key)

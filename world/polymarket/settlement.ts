@@ -4,14 +4,13 @@ import type { Fill, Hex, Sender, Settlement } from './chain/chain-terms.ts'
 import { exchangeOf } from './chain/orders.ts'
 import type { Engine } from './machine.ts'
 import { makerWallet, toChainOrder } from './market-maker.ts'
+import { persisted, sendAgain, stepEach } from './sent.ts'
 import type { Leg, Trade } from './state.ts'
 import { isOpenTrade } from './trades.ts'
 import { marketOf } from './venue.ts'
 
 const attemptsMax = 3
 const retryMs = 300
-
-const persisted = (engine: Engine): Promise<void> => new Promise((resolve) => engine.afterPersist(resolve))
 
 const fillOf = ({ signed, wallet, orderId, shares, cash, fee }: Leg): Fill => ({
   order: {
@@ -78,8 +77,8 @@ const followUp = async (deps: Deps, trade: Trade): Promise<void> => {
       engine.submit({ kind: 'trade', id: trade.id, status: 'CONFIRMED', hash: found.receipt.hash })
     return
   }
-  if (found.state === 'replaced') return failOrRetry(deps, trade)
-  if (found.state === 'unknown') await sender.submit(attempt)
+  const isGivenUp = found.state === 'unknown' && (await sendAgain(sender, attempt)) === 'givenUp'
+  if (found.state === 'replaced' || isGivenUp) await failOrRetry(deps, trade)
 }
 
 /** One step of one trade. */
@@ -98,7 +97,5 @@ const advance = async (deps: Deps, trade: Trade): Promise<void> => {
 }
 
 /** In the order of their matches: what one buys, the next may sell. */
-export const settleAllOnChain = async (deps: Deps): Promise<void> => {
-  for (const trade of [...deps.engine.venue.state.trades.values()])
-    if (isOpenTrade(trade)) await advance(deps, trade)
-}
+export const settleAllOnChain = (deps: Deps): Promise<void> =>
+  stepEach([...deps.engine.venue.state.trades.values()].filter(isOpenTrade), (trade) => advance(deps, trade))

@@ -26,6 +26,8 @@ export type State = {
   heartbeats: Map<string, Heartbeat>
   mode: { name: VenueMode; untilMs: number; next: VenueMode; nextMs: number }
   activity: Activity[]
+  /** What wallets held of each outcome before the oldest activity: by wallet, then by condition and outcome. */
+  opening: Map<string, Map<string, Holding>>
   relay: Map<string, RelayTransaction>
   relayed: { day: number; count: number }
   relayerKeys: Map<string, { address: string; createdMs: number }>
@@ -201,13 +203,24 @@ export type Account = {
   phantomCash: bigint
   closedOnly: boolean
   banned: boolean
-  orders: string[]
-  trades: string[]
 }
 
 export type Notification = { id: number; type: number; payload: Record<string, unknown>; atMs: number }
 
 export type Heartbeat = { id: string; dueMs: number }
+
+/** Amounts in units. */
+export type Holding = {
+  size: number
+  /** The cost of what is still held, without fees. */
+  cost: number
+  fees: number
+  bought: number
+  boughtCash: number
+  realized: number
+  firstMs: number
+  lastMs: number
+}
 
 /** What happened to a wallet, for the Data API. Amounts in units. */
 export type Activity = {

@@ -18,14 +18,14 @@ import {
   resolvedFrame,
   tickFrame,
 } from './market-frames.ts'
-import { type Market, markets, otherOutcome, outcomeByToken } from './markets.ts'
+import { type Market, marketByCondition, markets, otherOutcome, outcomeByToken } from './markets.ts'
 import type { RealismControl } from './realism.ts'
 import type { Trade } from './state.ts'
 import { marketOf, type VenueEvent } from './venue.ts'
 
 export type Stream = { drop: () => number; announce: (market: Market) => void; close: () => void }
 
-type Base = { socket: WebSocket; lastDelayedMs: number }
+type Base = { socket: WebSocket; lastDelayedMs: number; receivedMs: number }
 type MarketClient = Base & { kind: 'market'; tokens: Set<string>; isCustom: boolean }
 type UserClient = Base & {
   kind: 'user'
@@ -37,6 +37,9 @@ type Client = MarketClient | UserClient
 
 const tokensMax = 2_000
 const clientsMax = 1_000
+const payloadBytesMax = 65_536
+/** A client that reads no more of what it gets is ended. */
+const backlogBytesMax = 4 * 1_048_576
 const realismEveryMs = 250
 
 type Frame = Record<string, unknown>
@@ -69,6 +72,7 @@ const createSend =
   (realism: RealismControl): Send =>
   (client, frame) => {
     const write = () => {
+      if (client.socket.bufferedAmount > backlogBytesMax) client.socket.terminate()
       if (client.socket.readyState === client.socket.OPEN)
         client.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
     }
@@ -81,7 +85,7 @@ const createSend =
 
 const subscribeMarkets = (engine: Engine, client: MarketClient, frame: Frame, send: Send): void => {
   if (typeof frame.custom_feature_enabled === 'boolean') client.isCustom = frame.custom_feature_enabled
-  const wanted = listOf(frame.assets_ids)
+  const wanted = listOf(frame.assets_ids).filter(outcomeByToken)
   if (frame.operation === 'unsubscribe') {
     for (const token of wanted) client.tokens.delete(token)
     return
@@ -97,7 +101,8 @@ const subscribeMarkets = (engine: Engine, client: MarketClient, frame: Frame, se
 }
 
 const subscribeUser = (engine: Engine, client: UserClient, frame: Frame, send: Send): void => {
-  const conditions = listOf(frame.markets).map((condition) => condition.toLowerCase())
+  const named = listOf(frame.markets)
+  const conditions = named.filter(marketByCondition).map((condition) => condition.toLowerCase())
   if (frame.type === 'user') {
     const key = keyOfCredentials(engine.venue.state, frame.auth)
     if (!key) {
@@ -106,8 +111,9 @@ const subscribeUser = (engine: Engine, client: UserClient, frame: Frame, send: S
       return
     }
     client.user = key.address
-    client.conditions = conditions.length === 0 ? undefined : new Set(conditions)
-  } else if (frame.operation === 'subscribe') {
+    client.conditions = named.length === 0 ? undefined : new Set(conditions)
+  } else if (client.user === undefined) return
+  else if (frame.operation === 'subscribe') {
     client.conditions ??= new Set()
     for (const condition of conditions) client.conditions.add(condition)
   } else if (frame.operation === 'unsubscribe')
@@ -189,7 +195,7 @@ const isFor = (client: MarketClient, frame: Frame): boolean => {
 }
 
 export const openStream = ({ server, engine, realism, faults, prefix }: StreamDeps): Stream => {
-  const sockets = new WebSocketServer({ noServer: true })
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: payloadBytesMax })
   const clients = new Set<Client>()
   const send = createSend(realism)
   const feed = createMarketFeed(engine)
@@ -216,20 +222,24 @@ export const openStream = ({ server, engine, realism, faults, prefix }: StreamDe
   })
 
   const accept = (socket: WebSocket, kind: Client['kind']): void => {
+    const base = { socket, lastDelayedMs: 0, receivedMs: performance.now() }
     const client: Client =
       kind === 'market'
-        ? { socket, kind, tokens: new Set(), isCustom: false, lastDelayedMs: 0 }
-        : { socket, kind, user: undefined, conditions: undefined, lastDelayedMs: 0 }
+        ? { ...base, kind, tokens: new Set(), isCustom: false }
+        : { ...base, kind, user: undefined, conditions: undefined }
     clients.add(client)
     socket.on('close', () => clients.delete(client))
     socket.on('error', () => socket.terminate())
     socket.on('message', (data) => {
+      client.receivedMs = performance.now()
       if (faults.takeMatching('ws', kind).some(({ effect }) => effect === 'wsDrop')) socket.terminate()
       else onText(engine, client, data.toString(), send)
     })
   }
 
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    // Node has taken its own listener away, and the peer may reset the connection.
+    socket.on('error', () => {})
     const path = request.url?.split('?')[0]
     const kind = (['market', 'user'] as const).find((each) => path === `${prefix}/${each}`)
     if (isForeignOrigin(request) || !kind || clients.size >= clientsMax)
@@ -238,10 +248,12 @@ export const openStream = ({ server, engine, realism, faults, prefix }: StreamDe
   })
 
   const dropping = setInterval(() => {
-    const { streamDropMs } = realism.current()
-    if (streamDropMs === 0) return
-    for (const { socket } of clients)
-      if (realism.isHit('streamDropMs', realismEveryMs / streamDropMs)) socket.terminate()
+    const { streamDropMs, socketSilenceMs } = realism.current()
+    for (const { socket, receivedMs } of clients) {
+      const isSilent = socketSilenceMs > 0 && performance.now() - receivedMs > socketSilenceMs
+      const isDropped = streamDropMs > 0 && realism.isHit('streamDropMs', realismEveryMs / streamDropMs)
+      if (isSilent || isDropped) socket.terminate()
+    }
   }, realismEveryMs)
 
   const drop = (): number => {

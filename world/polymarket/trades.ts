@@ -115,10 +115,7 @@ export const openTrade = (
     versions: [{ atMs: state.nowMs, status: plan.firstStatus, hash: '' }],
   }
   state.trades.set(id, trade)
-  for (const leg of [trade.taker, ...makers]) {
-    commit(venue, taker.conditionId, leg, 1n)
-    accountOf(venue, leg.wallet).trades.push(id)
-  }
+  for (const leg of [trade.taker, ...makers]) commit(venue, taker.conditionId, leg, 1n)
   for (const { order } of matches) order.trades.push(id)
   taker.trades.push(id)
   venue.events.push({ kind: 'trade', trade: { ...trade }, atMs: state.nowMs })
@@ -184,6 +181,10 @@ export const changeTrade = (venue: Venue, id: string, change: TradeChange): void
     recordActivity(venue, trade)
     for (const leg of [trade.taker, ...trade.makers])
       if (leg.user !== '') notify(venue, leg.user, { type: 2, payload: fillPayload(trade, leg) })
+  }
+  if (isSettled(status)) {
+    trade.attempt = null
+    for (const leg of [trade.taker, ...trade.makers]) leg.signed = { ...leg.signed, signature: '0x' }
   }
   if (!isNews) return
   addVersion(trade.versions, { atMs: state.nowMs, status, hash })

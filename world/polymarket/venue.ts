@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Book, createBook, type Resting } from '#world/venue-core/book.ts'
 import { nextNormal, type RandomState } from '#world/venue-core/random.ts'
 import { type Market, marketByCondition, markets } from './markets.ts'
-import type { Account, Activity, MarketState, Order, State, Trade } from './state.ts'
+import type { Account, Activity, MarketState, Order, Sent, State, Trade } from './state.ts'
 
 /** Events for the streams. They leave the process only after the log has been written. */
 export type VenueEvent =
@@ -88,6 +88,7 @@ export const newState = (seed: number, nowMs: number): State => {
     heartbeats: new Map(),
     mode: { name: 'open', untilMs: 0, next: 'open', nextMs: 0 },
     activity: [],
+    opening: new Map(),
     relay: new Map(),
     relayed: { day: 0, count: 0 },
     relayerKeys: new Map(),
@@ -151,8 +152,6 @@ export const accountOf = ({ state }: Venue, wallet: string): Account => {
     phantomCash: 0n,
     closedOnly: false,
     banned: false,
-    orders: [],
-    trades: [],
   }
   state.accounts.set(key, account)
   return account
@@ -166,13 +165,13 @@ export const addVersion = <T extends { atMs: number }>(versions: T[], version: T
   if (versions.length > versionsMax) versions.shift()
 }
 
-const activityMax = 200_000
-
 export const addActivity = ({ state }: Venue, row: Omit<Activity, 'id'>): void => {
   const id = (state.activity.at(-1)?.id ?? 0) + 1
   state.activity.push({ id, ...row })
-  if (state.activity.length > activityMax) state.activity.splice(0, activityMax / 10)
 }
+
+export const isUnderWay = ({ state }: Sent): boolean =>
+  state === 'STATE_NEW' || state === 'STATE_EXECUTED' || state === 'STATE_MINED'
 
 const notificationsMax = 200
 

@@ -128,7 +128,10 @@ export const strategyFields = {
     }),
   ),
   is_cross: T.Optional(
-    T.Boolean({ description: 'Whether the whole account is behind a position; default true' }),
+    T.Boolean({
+      description:
+        'Whether the whole account is behind a position; default true, and false where the market allows isolated margin only',
+    }),
   ),
   tp_is_market: T.Optional(T.Boolean({ description: 'Of `day_trade_farming`; default true' })),
   sl_is_market: T.Optional(T.Boolean({ description: 'Of `day_trade_farming`; default true' })),

@@ -81,14 +81,19 @@ export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
   return (await findRun(tx, run.id)).authority?.endedAt === undefined
 }
 
-/** Whether an earlier run of the schedule has not ended. */
+/**
+ * Whether an earlier run of the schedule has not ended. A live exit waits only for runs that have decided, because one that
+ * has not may wait for candles until its deadline, and finds the exit before it acts.
+ */
 export async function hasOlderRun(db: Queryable, run: Run): Promise<boolean> {
+  const hasDecided = run.execution_type === 'exit' && run.mode === 'live'
   const rows = await query(
     db,
     `select e.id from strategy_execution e join task_queue q on q.task_id = e.id
      where e.strategy_id = $1 and e.number < $2 and e.status in ('pending', 'running')
-       and e.execution_type <> 'backtest' limit 1`,
-    [run.strategy_id, run.number],
+       and e.execution_type <> 'backtest'
+       and (not $3 or exists (select from strategy_decision d where d.execution_id = e.id)) limit 1`,
+    [run.strategy_id, run.number, hasDecided],
   )
   return rows.length > 0
 }

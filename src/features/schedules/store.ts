@@ -52,6 +52,8 @@ const versionColumns = `v.type, v.query, v.agent, v.mode, v.calendar, v.config, 
   v.paper_balance_usd::text, v.max_runs, v.guards, v.on_missed, v.catch_up_seconds, v.compiled, v.authority`
 /** A user may make many backtests; this many of the newest are looked at. */
 const backtestsMax = 200
+/** Only a run of the last days counts, and a strategy may have a year of them; this many of the newest are looked at. */
+const paperRunsMax = 200
 const ofLive = (text: string, name: string) =>
   `case when v.mode = 'live' and v.type <> 'prompt' then (${text}) end as ${name}`
 const evidence = [
@@ -63,12 +65,14 @@ const evidence = [
     'backtested_at',
   ),
   ofLive(
-    `select max(e.ended_at) from strategy_execution e
+    `select e.ended_at from (select * from strategy_execution
+         where strategy_id = s.id order by number desc limit ${paperRunsMax}) e
        join strategy_version p on p.strategy_id = e.strategy_id and p.version = e.version
-     where e.strategy_id = s.id and e.mode = 'paper' and e.status = 'completed' and p.type = v.type
+     where e.mode = 'paper' and e.status = 'completed' and p.type = v.type
        and e.execution_type <> 'exit' and e.decision ->> 'reason' is distinct from 'not_enough_history'
        and p.compiled -> 'strategy' = v.compiled -> 'strategy' and p.compiled -> 'guards' = v.compiled -> 'guards'
-       and exists (select from strategy_decision d where d.execution_id = e.id)`,
+       and exists (select from strategy_decision d where d.execution_id = e.id)
+     order by e.number desc limit 1`,
     'papered_at',
   ),
   ofLive(

@@ -9,7 +9,7 @@ import type { AssetHistory } from '#market/strategies/simulation.ts'
 import type { MarketRules, StrategyConfig } from '#market/strategies/strategy.ts'
 import type { PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type BacktestInput, backtestDaysMax } from './contract.ts'
-import { signalSpanOf, strategyOf } from './strategy-input.ts'
+import { assertMargin, signalSpanOf, strategyOf } from './strategy-input.ts'
 import { rulesOf } from './terms.ts'
 
 /** A backtest as it is stored with its task: JSON alone. */
@@ -64,7 +64,8 @@ function timeOf({ from, to }: BacktestInput, { signalSpan, nowMs, assets }: Time
 
 export function planOf(input: BacktestInput, deps: PlanDeps): BacktestPlan {
   const { strategy: wanted, guards = {}, schedule, timezone = 'UTC' } = input
-  const strategy = strategyOf(wanted, 'strategy', (asset) => deps.marketOf(asset).symbol)
+  const strategy = strategyOf(wanted, 'strategy', deps.marketOf)
+  assertMargin(wanted, 'strategy', strategy)
   const signalSpan = signalSpanOf(wanted)
   const { length: assets } = assetsOf(strategy)
   const { fromMs, toMs } = timeOf(input, { signalSpan, nowMs: deps.nowMs, assets })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { OpenPosition } from '#market/strategies/account.ts'
 import type { FarmingConfig, MarketRules, OrderIntent } from '#market/strategies/strategy.ts'
 import { openRun, type RunConfig, stateOf } from '#market/strategies/strategy-run.ts'
+import type { StrategyMode } from '#store/tables/strategies.ts'
 import { exitDue, type FailedExit, failedExitOf } from './exit-due.ts'
 
 const [openedMs, dayEndsMs] = [Date.parse('2026-11-01T12:00:00Z'), Date.parse('2026-11-02T05:00:00Z')]
@@ -55,11 +56,23 @@ const holding = {
 }
 
 const heldBy = (run: typeof flat) => ({ ...run, account: holding.account, marks: holding.marks })
-type Look = { run?: typeof flat; atMs?: number; failedExit?: FailedExit | null; hasLeft?: boolean }
-function reasonOf({ run = holding, atMs = openedMs + 1_000, failedExit = null, hasLeft = false }: Look) {
+type Look = {
+  run?: typeof flat
+  mode?: StrategyMode
+  atMs?: number
+  failedExit?: FailedExit | null
+  hasLeft?: boolean
+}
+function reasonOf({
+  run = holding,
+  mode = 'paper',
+  atMs = openedMs + 1_000,
+  failedExit = null,
+  hasLeft = false,
+}: Look) {
   const state = stateOf(run, atMs, config)
   return exitDue(
-    { run },
+    { run, mode },
     {
       state: hasLeft ? { ...state, positions: {} } : state,
       terms: { config, timezone: 'America/New_York' },
@@ -77,7 +90,10 @@ test('an exit that has failed is begun again while something is open that can be
   assert.equal(reasonOf({}), undefined)
   assert.equal(reasonOf({ failedExit, atMs: atMs - 1 }), undefined)
   assert.equal(reasonOf({ failedExit, atMs }), 'disabled')
-  assert.equal(reasonOf({ failedExit, atMs, run: { ...holding, pending: [order] } }), undefined)
+  const ordered = { ...holding, pending: [order] }
+  assert.equal(reasonOf({ failedExit, atMs, run: ordered }), undefined)
+  // The exit of a live account begins, and waits in the market of the order alone.
+  assert.equal(reasonOf({ failedExit, atMs, run: ordered, mode: 'live' }), 'disabled')
   assert.equal(reasonOf({ failedExit, atMs, run: flat }), undefined)
   assert.equal(reasonOf({ failedExit, atMs, hasLeft: true }), undefined)
   assert.equal(reasonOf({ failedExit, atMs: dayEndsMs - 60_000 }), 'day_ends')

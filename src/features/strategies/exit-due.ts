@@ -4,6 +4,7 @@ import { isOvernight } from '#market/strategies/farming-rule.ts'
 import type { StrategyState } from '#market/strategies/strategy.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyAccount } from './account-store.ts'
+import { isStoppedSql } from './live-records.ts'
 import type { StrategyTerms } from './mode-driver.ts'
 
 /** Why an account has to end what it has open: by a guard, with its day, or because an exit did not end it. */
@@ -35,6 +36,8 @@ const pauseMsMax = 300_000
 /** What a guard or the end of a day closes is tried again each minute until the venue says that nothing is left. */
 const urgentPauseMsMax = 60_000
 const countMax = 6
+/** A strategy may have a year of runs of the other mode; this many of the newest are looked at. */
+const runsMax = 100
 
 type LastRun = { isFailedExit: boolean; reason: string; code: string | null; endedAt: Date | null }
 
@@ -44,13 +47,15 @@ export async function readEndState(
 ): Promise<EndState> {
   const rows = await query<LastRun & { hasStopped: boolean }>(
     db,
-    `select s.status in ('paused', 'disabled') as "hasStopped",
+    `select ${isStoppedSql('s.status')} as "hasStopped",
        coalesce(e.execution_type = 'exit' and e.status = 'failed', false) as "isFailedExit",
        case when e.decision ->> 'action' = 'exit' then e.decision ->> 'reason' else 'disabled' end as reason,
        e.error ->> 'code' as code, e.ended_at as "endedAt"
      from strategy s left join lateral (
-       select number, execution_type, status, decision, error, ended_at from strategy_execution
-       where strategy_id = s.id and mode = $2 order by number desc limit $3) e on true
+       select * from (
+         select number, mode, execution_type, status, decision, error, ended_at from strategy_execution
+         where strategy_id = s.id order by number desc limit ${runsMax}) newest
+       where mode = $2 order by number desc limit $3) e on true
      where s.id = $1 order by e.number desc`,
     [strategy_id, mode, countMax],
   )
@@ -77,13 +82,16 @@ const isDueAgain = (failed: FailedExit | null, reason: string, nowMs: number): b
   failed.reason !== reason ||
   nowMs >= failed.endedMs + pauseAfter(failed.count - 1, urgentPauseMsMax)
 
-/** Returns why an account has to end what it has open, unless the orders of a decision are under way. */
+/**
+ * Returns why an account has to end what it has open. On paper the orders of a decision come first; the exit of a live
+ * account waits in their markets by itself.
+ */
 export function exitDue(
-  { run }: Pick<StrategyAccount, 'run'>,
+  { run, mode }: Pick<StrategyAccount, 'run' | 'mode'>,
   { state, terms, endState, dayEndOf }: ExitGiven,
 ): string | undefined {
   const { positions } = run.account
-  if (positions.size === 0 || run.pending.length > 0) return undefined
+  if (positions.size === 0 || (mode === 'paper' && run.pending.length > 0)) return undefined
   const { config, timezone } = terms
   const { failedExit } = endState
   const again = (reason: string) => (isDueAgain(failedExit, reason, state.now_ms) ? reason : undefined)

@@ -61,6 +61,14 @@ test('exits beyond the part are cancelled, unless an order may still enlarge or 
   assert.equal(needs({ own: undefined, position: undefined, orders: [entry, stop, target] }), undefined)
 })
 
+test('an entry that rests and is filled in part needs a stop for that part, because its own stop waits for the rest', () => {
+  const part = { own: own('0.004'), orders: [entry, stop, target] }
+  assert.deepEqual(needs(part), { isResting: false, isSurplus: false, isUnprotected: true })
+  const placed = order({ task_id: 'stop', size: '0.004' })
+  assert.equal(needs({ ...part, orders: [...part.orders, placed] }), undefined)
+  assert.equal(needs({ orders: [stop, target, { ...entry, task_id: 'another entry' }] }), undefined)
+})
+
 test('nothing rests to enter once the strategy may not enter', () => {
   const resting = { own: undefined, position: undefined, orders: [entry, stop, target] }
   assert.deepEqual(needs(resting, stopped), { isResting: true, isSurplus: false, isUnprotected: false })

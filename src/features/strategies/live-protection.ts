@@ -160,8 +160,12 @@ export function needOf(protection: AssetProtection, { mayEnter }: { mayEnter: bo
     : undefined
 }
 
-/** What exits cover: the stop and the target of one task exclude each other, so the larger of them counts. */
+/**
+ * What exits cover: the stop and the target of one task exclude each other, so the larger of them counts. The venue places
+ * the stop of an entry once the entry is filled whole, so it protects nothing while the entry rests.
+ */
 function coveredUnits(orders: readonly OwnOrder[]): { all: bigint; stops: bigint } {
+  const entering = new Set(orders.filter(restsToEnter).map(({ task_id }) => task_id))
   const byTask = new Map<string, bigint>()
   let stops = 0n
   for (const { task_id, leg, size, trigger_price } of orders) {
@@ -169,7 +173,7 @@ function coveredUnits(orders: readonly OwnOrder[]): { all: bigint; stops: bigint
     const units = toFixedPoint(size)
     const most = byTask.get(task_id) ?? 0n
     byTask.set(task_id, units > most ? units : most)
-    if (leg.startsWith('sl')) stops += units
+    if (leg.startsWith('sl') && !entering.has(task_id)) stops += units
   }
   return { all: [...byTask.values()].reduce((sum, units) => sum + units, 0n), stops }
 }
@@ -258,7 +262,11 @@ async function placeStop(
     },
     name: `stop ${asset} ${count}`,
   })
-  if ('refusal' in started) return 'unprotected'
+  if ('refusal' in started) {
+    // What is too small for a stop of its own gets one with what still rests to enter.
+    const mayGrow = started.refusal.issue === 'below_minimum' && need.orders.some(restsToEnter)
+    return mayGrow ? undefined : 'unprotected'
+  }
   // Each placement is recorded when it is signed, so an earlier one has another number.
   const earlier = await taskOfKey(db, userId, keyOf(`${tending.lastRunId} stop ${asset} ${count - 1}`))
   const ids = ['taskId' in started ? started.taskId : undefined, earlier].filter((id) => id !== undefined)

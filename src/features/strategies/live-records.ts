@@ -191,8 +191,11 @@ export async function marketsOfOpenTasks(
   return new Set(rows.map(({ asset }) => asset))
 }
 
+/** The orders of the last run of a completed strategy still rest; a draft opens nothing. */
+export const isStoppedSql = (status: string): string => `${status} not in ('active', 'completed')`
+
 export async function isStopped(db: Queryable, strategyId: string): Promise<boolean> {
-  const text = `select id from strategy where id = $1 and status in ('paused', 'disabled')`
+  const text = `select id from strategy where id = $1 and ${isStoppedSql('status')}`
   return (await query(db, text, [strategyId])).length > 0
 }
 
@@ -200,6 +203,20 @@ export async function isStopped(db: Queryable, strategyId: string): Promise<bool
 export async function isActing(db: Queryable, executionId: string): Promise<boolean> {
   const text = `select q.task_id from task_queue q join task t on t.id = q.task_id
      where t.id = $1 or t.parent_id = $1 limit 1`
+  return (await query(db, text, [executionId])).length > 0
+}
+
+/**
+ * Whether an exit of the strategy began after a run that has sent no order. Such a run does nothing: the exit waits for
+ * runs whose decision it finds. A run looks here after the commit of its decision, and an exit looks for decisions after
+ * the commit of its own row, so at least one of the two finds the other. What is done between runs also has the last run
+ * as its parent, and opens nothing.
+ */
+export async function isBeforeExit(db: Queryable, executionId: string): Promise<boolean> {
+  const text = `select x.id from strategy_execution e
+       join strategy_execution x on x.strategy_id = e.strategy_id and x.mode = e.mode and x.number > e.number
+     where e.id = $1 and x.execution_type = 'exit' and not exists (
+       select from task where parent_id = $1 and kind in ('perp_open', 'perp_close')) limit 1`
   return (await query(db, text, [executionId])).length > 0
 }
 

@@ -1,6 +1,7 @@
-import type { FundingStore } from '#engines/candles/funding-store.ts'
 import { ownPosition } from '#engines/venue/records/reducible-part.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { toUnits } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { fundingUnitsOf, priceDecimals } from '#market/strategies/account.ts'
@@ -11,11 +12,19 @@ import { type LiveCursor, leftAssets, liveCursorOf, storedCursor, withLeft } fro
 import { actOnExit, type ExitDeps } from './live-exit.ts'
 import { actOnOrders } from './live-orders.ts'
 import { lookMs, type ProtectionDeps, tendOrders } from './live-protection.ts'
-import { marketsOfOpenTasks, spentMicros } from './live-records.ts'
+import { isBeforeExit, marketsOfOpenTasks, spentMicros } from './live-records.ts'
 import { liveState, type VenueFacts } from './live-state.ts'
 import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
 import { readVenue, refusalBeside } from './live-venue.ts'
-import type { ModeDriver, ModeReading, OrderedDecision, ReadAt, StrategyTerms } from './mode-driver.ts'
+import type {
+  DriverAct,
+  ModeDriver,
+  ModeReading,
+  OrderedDecision,
+  ReadAt,
+  StrategyTerms,
+} from './mode-driver.ts'
+import type { Observe } from './observe.ts'
 
 /**
  * Strategies that trade at the venue: their fills and positions are those of their own orders, and their orders are tasks
@@ -24,7 +33,8 @@ import type { ModeDriver, ModeReading, OrderedDecision, ReadAt, StrategyTerms } 
 
 export type LiveDeps = ExitDeps &
   ProtectionDeps & {
-    funding: FundingStore
+    /** Returns the rates of a time, which strategies that ask for the same share. */
+    funding: Observe['funding']
     scheduleClock: Clock
     /** Returns the end of the local day of a zone. */
     dayEndOf: (timezone: string, nowMs: number) => number
@@ -33,6 +43,8 @@ export type LiveDeps = ExitDeps &
 const hourMs = 3_600_000
 /** The venue publishes the funding of an hour shortly after it. */
 const fundingLagMs = 60_000
+/** A look goes on without the rates after this time. */
+const fundingMsMax = 500
 
 export function createLiveDriver(deps: LiveDeps): ModeDriver {
   const orderDeps = {
@@ -57,6 +69,7 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     read: (account, terms, at) => readLive(deps, { account, terms, ...at }),
     place: (account, ordered) => place(account, ordered),
     async act(run, terms) {
+      if (!run.isExit && (await isBeforeExit(deps.db, run.executionId))) return beforeExit
       const acted =
         run.isExit || run.decision.action === 'exit'
           ? await actOnExit(deps, run, terms)
@@ -69,6 +82,16 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     },
     tend: (account, terms, { nowMs }) => tendOrders(deps, { account, terms, nowMs }),
   }
+}
+
+const beforeExit: DriverAct = {
+  outcome: 'not_executed',
+  error: {
+    code: 'conflict',
+    message: 'An exit of the strategy began before this run had sent an order',
+    retryable: false,
+  },
+  skipReason: 'overlap',
 }
 
 /** Ends an exit that cannot close what is left: the watch tries it again after a while. */
@@ -162,22 +185,35 @@ async function readFacts(deps: LiveDeps, { userId, strategyId, config }: Strateg
   return { view, opening, spentMicros: spent }
 }
 
-/** Reads the rates of the hours since the cursor, of the markets in which something is open. */
-async function readFunding(
-  { funding }: LiveDeps,
-  { account, terms, nowMs }: Reading,
+type FundingReading = Pick<Reading, 'nowMs'> & {
+  account: Pick<StrategyAccount, 'run' | 'cursor'>
+  terms: Pick<StrategyTerms, 'userId'>
+}
+
+/**
+ * Reads the rates of the hours since the cursor, of the markets in which something is open. No guard and no exit waits for
+ * a venue that does not answer: without the rates of one market the cursor stays, and the next look reads all of them.
+ */
+export async function readFunding(
+  { funding }: Pick<LiveDeps, 'funding'>,
+  { account, terms, nowMs }: FundingReading,
 ): Promise<HourlyFunding[]> {
   const { funding_ms: fromMs } = liveCursorOf(account.cursor, nowMs)
   const toMs = Math.floor((nowMs - fundingLagMs) / hourMs) * hourMs
   const held = [...account.run.account.positions.keys()]
   if (toMs <= fromMs || held.length === 0) return []
-  const read = await Promise.all(
+  const read = Promise.all(
     held.map(async (asset) => {
-      await funding.fill(asset, { fromMs, toMs: toMs + 1 }, terms.userId)
-      return (await funding.read(asset, { fromMs, toMs })).map((rate) => hourOf(asset, rate))
+      const rates = await funding(asset, { fromMs, toMs: toMs + 1 }, terms.userId)
+      return rates.map((rate) => hourOf(asset, rate))
     }),
   )
-  return read.flat().sort((one, other) => one.atMs - other.atMs)
+  const found = await withTimeLimit(read.catch(unlessAway), fundingMsMax)
+  return found?.flat().sort((one, other) => one.atMs - other.atMs) ?? []
+}
+
+function unlessAway(error: unknown): undefined {
+  if (!(error instanceof Fault)) throw error
 }
 
 const hourOf = (asset: string, { atMs, rate }: FundingRate): HourlyFunding => ({

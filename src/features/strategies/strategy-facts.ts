@@ -19,7 +19,7 @@ import { riseBps } from '#market/strategies/entry.ts'
 import { entriesPerDayMax } from '#market/strategies/farming-rule.ts'
 import type { StrategyConfig } from '#market/strategies/strategy.ts'
 import type { Hyperliquid, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { signalSpanOf, slippagePercent, strategyOf } from './strategy-input.ts'
+import { assertMargin, signalSpanOf, slippagePercent, strategyOf } from './strategy-input.ts'
 
 /** What a schedule has to know of the configuration of its strategy. */
 
@@ -47,7 +47,8 @@ export async function factsOfStrategy(
 ): Promise<StrategyFacts> {
   const list = await venue.perps()
   const marketOf = (asset: string): PerpMarket => requireKnownMarket('perp', list, asset)
-  const strategy = strategyOf(input, at, (asset) => marketOf(asset).symbol)
+  const strategy = strategyOf(input, at, marketOf)
+  assertMargin(input, at, strategy)
   const worthUsd = orderWorthOf(input, marketOf)
   if (worthUsd !== null) assertOrderable(input, { at, worthUsd, minOrderUsd, marketOf })
   const isTimed = strategy.type === 'dca' || strategy.type === 'rebalance'

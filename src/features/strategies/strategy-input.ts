@@ -10,6 +10,7 @@ import type {
   StrategyConfig,
 } from '#market/strategies/strategy.ts'
 import { isRuleIndicator } from '#market/strategies/window-indicators.ts'
+import type { PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Reads the fields of a strategy: each type has fields that it needs, and takes none of another type. */
 
@@ -69,10 +70,13 @@ function conditionsOf(wanted: NonNullable<StrategyInput['enter_if']>): Condition
 /** The slippage of entries at the venue, in percent; a simulation has its own. */
 export const slippagePercent = '0.5'
 
-/** Returns the symbol of the market that a field names; throws its refusal as one of this field. */
-function symbolAt(symbolOf: (asset: string) => string, asset: string, field: string): string {
+type Market = Pick<PerpMarket, 'symbol' | 'onlyIsolated'>
+type MarketOf = (asset: string) => Market
+
+/** Returns the market that a field names; throws its refusal as one of this field. */
+function marketAt(marketOf: MarketOf, asset: string, field: string): Market {
   try {
-    return symbolOf(asset)
+    return marketOf(asset)
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'validation') throw error
     const [issue] = error.issues
@@ -80,15 +84,12 @@ function symbolAt(symbolOf: (asset: string) => string, asset: string, field: str
   }
 }
 
-/** Returns a strategy with bare symbols, which `symbolOf` finds for the names of its markets. */
-export function strategyOf(
-  input: StrategyInput,
-  at: string,
-  symbolOf: (asset: string) => string,
-): StrategyConfig {
+/** Returns a strategy with bare symbols; in a market that allows isolated margin only its positions are isolated. */
+export function strategyOf(input: StrategyInput, at: string, marketOf: MarketOf): StrategyConfig {
   assertFields(input, at)
-  if (input.type === 'rebalance') return rebalanceOf(input, at, symbolOf)
-  const asset = symbolAt(symbolOf, input.asset ?? '', `${at}.asset`)
+  if (input.type === 'rebalance') return rebalanceOf(input, at, marketOf)
+  const { symbol: asset, onlyIsolated } = marketAt(marketOf, input.asset ?? '', `${at}.asset`)
+  const is_cross = (input.is_cross ?? true) && !onlyIsolated
   switch (input.type) {
     case 'dca':
       return {
@@ -99,19 +100,30 @@ export function strategyOf(
         ...(input.partial !== undefined && { partial: input.partial }),
       }
     case 'condition':
-      return conditionOf(input, asset)
+      return conditionOf({ ...input, is_cross }, asset)
     case 'day_trade_farming':
-      return farmingOf(input, at, asset)
+      return farmingOf({ ...input, is_cross }, at, asset)
   }
+}
+
+/** Throws if an input asks for cross margin where the market of its strategy has none. */
+export function assertMargin(input: StrategyInput, at: string, strategy: StrategyConfig): void {
+  if (input.is_cross !== true || !('is_cross' in strategy) || strategy.is_cross) return
+  throw invalid(
+    `${at}.is_cross`,
+    'literal_error',
+    `Input should be false: ${strategy.asset} allows isolated margin only`,
+    { expected: 'false' },
+  )
 }
 
 function rebalanceOf(
   { targets = [], band_pct = '5' }: StrategyInput,
   at: string,
-  symbolOf: (asset: string) => string,
+  marketOf: MarketOf,
 ): StrategyConfig {
   const shares = targets.map(({ asset, share_pct }, n) => ({
-    asset: symbolAt(symbolOf, asset, `${at}.targets.${n}.asset`),
+    asset: marketAt(marketOf, asset, `${at}.targets.${n}.asset`).symbol,
     share_bps: bpsOf(share_pct),
   }))
   if (new Set(shares.map(({ asset }) => asset)).size < shares.length)
@@ -122,8 +134,10 @@ function rebalanceOf(
   return { type: 'rebalance', targets: shares, band_bps: bpsOf(band_pct) }
 }
 
-function conditionOf(input: StrategyInput, asset: string): ConditionConfig {
-  const { enter_if = [], exit_if, stop_atr, target_atr, side = 'long', leverage = 1, is_cross = true } = input
+type WithMargin = StrategyInput & { is_cross: boolean }
+
+function conditionOf(input: WithMargin, asset: string): ConditionConfig {
+  const { enter_if = [], exit_if, stop_atr, target_atr, side = 'long', leverage = 1, is_cross } = input
   return {
     type: 'condition',
     asset,
@@ -139,8 +153,8 @@ function conditionOf(input: StrategyInput, asset: string): ConditionConfig {
   }
 }
 
-function farmingOf(input: StrategyInput, at: string, asset: string): FarmingConfig {
-  const { order_notional_usd: usd, order_size: size, leverage = 1, is_cross = true } = input
+function farmingOf(input: WithMargin, at: string, asset: string): FarmingConfig {
+  const { order_notional_usd: usd, order_size: size, leverage = 1, is_cross } = input
   if ((usd === undefined) === (size === undefined))
     throw exactlyOneOf(`${at}.order_notional_usd`, `${at}.order_size`, { hasBoth: usd !== undefined })
   if (!farmingAssets.some((known) => known === asset))

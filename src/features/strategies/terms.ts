@@ -76,7 +76,7 @@ export function termsOf(row: VersionRow, key: TermsKey, { markets, minOrderUsd }
       throw new Fault('market_closed', `The venue does not trade the market ${asset} now`)
     return market
   }
-  const strategy = strategyOf(input, 'config', (asset) => marketOf(asset).symbol)
+  const strategy = strategyOf(input, 'config', marketOf)
   const traded = [...new Set([...assetsOf(strategy), ...assets])]
   const rules = traded.map((asset) => [asset, rulesOf(marketOf(asset), minOrderUsd)])
   const { timezone = 'UTC' } = (row.calendar ?? {}) as { timezone?: string }

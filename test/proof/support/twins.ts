@@ -53,7 +53,7 @@ export type CreateDoor = (of: {
 export async function openTwins(points: number, createDoor: CreateDoor, scheme: Scheme): Promise<Twins> {
   await using parts = new AsyncDisposableStack()
   const home = parts.use(await testDatabase())
-  const { control, ...urls } = await processWorld()
+  const { control, polymarket: _polymarket, ...urls } = await processWorld()
   parts.use(await stillWorld(control))
   const env = {
     HYPERLIQUID_WEIGHT_PER_MINUTE: '0',

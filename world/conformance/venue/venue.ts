@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -113,4 +114,17 @@ export const eventually = async <T>(
     if (Date.now() > deadline) throw new Error(`${what} did not happen`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
+}
+
+/** Asks for a socket as a page of another origin does, and resets each connection while it is refused. */
+export const resetRefusedUpgrades = async (url: string): Promise<void> => {
+  const { port, hostname, pathname } = new URL(url)
+  const request = `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: upgrade\r\nupgrade: websocket\r\norigin: https://evil.example\r\n\r\n`
+  for (let attempt = 0; attempt < 50; attempt += 1)
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(port), hostname, () => socket.write(request))
+      socket.on('error', () => {})
+      socket.once('readable', () => socket.resetAndDestroy())
+      socket.once('close', () => resolve())
+    })
 }

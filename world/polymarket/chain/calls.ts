@@ -23,6 +23,8 @@ const baseGas = 300_000n
 const gasOfFill = 140_000n
 const gasOfPreparation = 90_000n
 const gasOfInnerCall = 700_000n
+/** At least, of what is sent with a call (EIP-7623): a node drops a transaction with less. */
+const gasOfByte = 40n
 /** A transaction may have little more. */
 const gasMax = 16_000_000n
 /** Conditions in one transaction. */
@@ -35,7 +37,10 @@ const callOf = <const abi extends Abi, name extends ContractFunctionName<abi>>(
   to: Address,
   gas: bigint,
   parameters: EncodeFunctionDataParameters<abi, name>,
-): Call => ({ to, gas, data: encodeFunctionData(parameters) })
+): Call => {
+  const data = encodeFunctionData(parameters)
+  return { to, gas: atMost(gas + (gasOfByte * BigInt(data.length)) / 2n), data }
+}
 
 /** `operator` */
 export const settleCall = ({ exchange, key, conditionId, fills }: Settlement): Call => {
@@ -46,7 +51,7 @@ export const settleCall = ({ exchange, key, conditionId, fills }: Settlement): C
   }))
   const padded = `0x${conditionId.slice(2).padEnd(64, '0')}` as Hex
   const args = [key, padded, list] as const
-  const gas = atMost(baseGas * 3n + gasOfFill * BigInt(fills.length))
+  const gas = baseGas * 3n + gasOfFill * BigInt(fills.length)
   return callOf(contracts[exchange], gas, { abi: abis.exchangeAbi, functionName: 'matchOrders', args })
 }
 
@@ -77,7 +82,7 @@ const prepareEvent = ({ protocol, eventId, metadata, markets }: ChainEvent): Cal
 /** In the name of the oracle. */
 const oracleCall = (calls: readonly Call[], gas: bigint): Call => {
   const list = calls.map(({ to, data }) => ({ target: to, data }))
-  return callOf(contracts.oracle, atMost(gas), { abi: abis.oracleAbi, functionName: 'execute', args: [list] })
+  return callOf(contracts.oracle, gas, { abi: abis.oracleAbi, functionName: 'execute', args: [list] })
 }
 
 /** `resolver`: any number of markets and events, with at most `preparedMax` conditions. */
@@ -118,7 +123,7 @@ export const deployWalletCall = (owner: Address): Call =>
   callOf(contracts.walletFactory, baseGas, { abi: abis.walletAbi, functionName: 'deploy', args: [owner] })
 
 export const executeBatchCall = (batch: WalletBatch, signature: Hex): Call => {
-  const gas = atMost(baseGas + gasOfInnerCall * BigInt(batch.calls.length))
+  const gas = baseGas + gasOfInnerCall * BigInt(batch.calls.length)
   return callOf(batch.wallet, gas, {
     abi: abis.walletAbi,
     functionName: 'execute',

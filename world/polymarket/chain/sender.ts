@@ -129,9 +129,10 @@ export const createSender = (rpc: Rpc, chain = chainId): Sender => {
     throw new Error(`${transaction.hash} was not mined in time.`)
   }
 
-  const simulate: Sender['simulate'] = async (from, { to, data, value = 0n }) => {
+  const simulate: Sender['simulate'] = async (from, { to, data, value = 0n, gas = defaultGas }) => {
     try {
-      await rpc.call('eth_call', [{ from, to, data, value: numberToHex(value) }, 'latest'])
+      const call = { from, to, data, value: numberToHex(value), gas: numberToHex(gas) }
+      await rpc.call('eth_call', [call, 'latest'])
       return undefined
     } catch (error) {
       return reasonOf(error)
