@@ -26,12 +26,8 @@ export type Position = {
   outcome_id: string
   size: string
   unsettled_buy: string
-<<<<<<< HEAD
   cost_usd: string | null
   unrealized_usd: string | null
-=======
-  cost_usd: string
->>>>>>> pm-contract
   redeemable: boolean
 }
 export type Order = { id: string; status: string; size_matched: string; price: string; leg: string }
@@ -43,10 +39,7 @@ export type Status = {
   steps: { key: string; done: boolean; waiting_until: string | null }[]
   protocols: { v1: boolean; v2: boolean }
   trading: string
-<<<<<<< HEAD
   trading_until: string | null
-=======
->>>>>>> pm-contract
   last_error: string | null
 }
 export type VenueRecord = {
@@ -120,7 +113,6 @@ export const setUp = async (person: Person): Promise<void> => {
   await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
   await executed(person, '/predmkt/setup')
 }
-<<<<<<< HEAD
 
 export type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_address', string> & {
   protocol: string | null
@@ -133,5 +125,3 @@ export const atVenue = async (person: Person): Promise<Holding[]> => {
   const { body } = await person.call<{ holdings: Holding[] }>('GET /v1/holdings?event=wallet-refresh')
   return body.holdings.filter(({ protocol }) => protocol === 'polymarket')
 }
-=======
->>>>>>> pm-contract
