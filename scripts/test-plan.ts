@@ -29,6 +29,7 @@ export const laterFiles: readonly Later[] = [
       'test/crash/farming-days.test.ts',
       'test/crash/order-storm.test.ts',
       'test/crash/paper-run-points.test.ts',
+      'test/crash/predmkt-points.test.ts',
       'test/crash/solver-kills.test.ts',
       'test/crash/spot-stops.test.ts',
       'test/crash/stopped-instance.test.ts',
@@ -79,7 +80,12 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/order-attacks.test.ts',
       'test/journeys/order-retries.test.ts',
       'test/journeys/order-shares.test.ts',
+<<<<<<< HEAD
       'test/journeys/predmkt-wallet.test.ts',
+=======
+      'test/journeys/predmkt-cases.test.ts',
+      'test/journeys/predmkt-money-cases.test.ts',
+>>>>>>> pm-contract
       'test/journeys/recharge-strays.test.ts',
       'test/journeys/sponsor-budget.test.ts',
       'test/journeys/svm-deposits.test.ts',

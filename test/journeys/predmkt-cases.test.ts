@@ -332,7 +332,9 @@ describe('the cases of the complaints about prediction markets, on both protocol
       assert.equal(bids.length, 1, 'one bid rests')
       assert.ok(placed.includes(bids[0]!.id))
     }
-    const { events } = (await ada.call<Events>('GET /v1/notifications?limit=200')).body
+    const { events } = (
+      await ada.call<Events>('GET /v1/notifications?types=predmkt.order.cancelled_by_venue&limit=100')
+    ).body
     const wiped = events
       .filter(({ type }) => type === 'predmkt.order.cancelled_by_venue')
       .map(({ data }) => data.order_id)
@@ -348,7 +350,8 @@ describe('the cases of the complaints about prediction markets, on both protocol
       const bought = await executed(ada, '/predmkt/order', { ...buyTerms(market), take_profit_price: '0.45' })
       const soldUnits = sellable(bought.result.settled_shares!)
       await eventually(
-        async () => (await openOrdersOf(ada)).some(({ leg, status }) => leg === 'tp' && status === 'live'),
+        async () =>
+          (await openOrdersOf(ada)).some(({ price, status }) => price === '0.45' && status === 'live'),
         'the take-profit rests',
       )
       await venue('POST', '/price', { market: market.slug, price: 0.5 })
@@ -358,7 +361,7 @@ describe('the cases of the complaints about prediction markets, on both protocol
         async () => (await openOrdersOf(ada)).some(({ size_matched: matched }) => matched === '5'),
         'a part was sold',
       )
-      await venue('POST', '/restart', { forMs: 0, nextMs: 0, wipe: true })
+      await venue('POST', '/restart', { forMs: 500, nextMs: 500, wipe: true })
       await eventually(async () => {
         const made = (await ordersOf(market, 'SELL')).slice(sales)
         return made.reduce((sum, { matched }) => sum + micros(matched), 0n) === soldUnits

@@ -14,7 +14,7 @@ import { orderFacts, orderMs } from './order-admission.ts'
 import type { StoredTerms } from './order-task.ts'
 import { changeExit, endPair, openExits } from './store/exit-store.ts'
 import { fillsOfOrder } from './store/fill-store.ts'
-import { isEndStatus, orderRow } from './store/order-store.ts'
+import { isEndStatus, orderRow, soldOfEntry } from './store/order-store.ts'
 
 /**
  * Take-profit and stop-loss. A take-profit rests in the book for settled shares; a stop-loss, and a take-profit below
@@ -92,8 +92,9 @@ async function leftUnits(
   { market, settledUnits, lockedUnits = 0n }: Left,
 ): Promise<bigint> {
   const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: exit.outcome_id })
-  const units = freeUnits + lockedUnits
-  return units < settledUnits ? units : settledUnits
+  const heldUnits = freeUnits + lockedUnits
+  const ownUnits = settledUnits - (await soldOfEntry(deps.db, exit.entry_order_id))
+  return heldUnits < ownUnits ? heldUnits : ownUnits
 }
 
 /** Arms an exit once its purchase has ended and every share of it is settled. */
@@ -120,7 +121,7 @@ async function activate(deps: ExitDeps, advancing: Advancing): Promise<void> {
     sizeUnits,
   })
   await transact(async (tx) => {
-    const taskId = await start(deps, tx, { userId, leg: 'tp', wallet, terms, replaces: null })
+    const taskId = await start(deps, tx, { userId, exit, wallet, terms, replaces: null })
     await moveExit(tx, {
       id: exit.id,
       from,
@@ -167,15 +168,19 @@ const sale = (outcomeId: string, { timeInForce, priceMicros, sizeUnits }: Sale):
   maxFeeUnits: null,
 })
 
-type Started = Pick<ExitTaskData, 'wallet' | 'terms' | 'replaces'> & { userId: string; leg: 'tp' | 'sl' }
+type Started = Pick<ExitTaskData, 'wallet' | 'terms' | 'replaces'> & {
+  userId: string
+  exit: PredictionExitRow
+}
 
 async function start(
   deps: ExitDeps,
   tx: Parameters<PredmktDeps['enqueue']>[0],
-  { userId, leg, wallet, terms, replaces = null }: Started,
+  { userId, exit, wallet, terms, replaces = null }: Started,
 ): Promise<string> {
   const { enqueue, exitTasks, policy, chain } = deps
-  const data: ExitTaskData = { wallet, terms, leg, cost_units: '0', replaces }
+  const { leg, entry_order_id } = exit
+  const data: ExitTaskData = { wallet, terms, leg, entry_order_id, cost_units: '0', replaces }
   const action = { userId, ...orderFacts(deps, { side: 'sell' }, 0n), principal: 'gateway' as const }
   const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
   const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
@@ -231,7 +236,7 @@ async function watchBid(deps: ExitDeps, advancing: Advancing): Promise<void> {
   await deps.transact(async (tx) => {
     const taskId = await start(deps, tx, {
       userId,
-      leg: exit.leg,
+      exit,
       wallet,
       terms,
       replaces: resting?.order_id ?? null,

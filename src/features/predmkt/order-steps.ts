@@ -77,6 +77,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
           venue: venue.name,
           taskId: task.id,
           leg: data.leg ?? 'order',
+          entryOrderId: data.entry_order_id ?? null,
           prepared,
           expiresAt: terms.expiresAt,
           now,

@@ -21,6 +21,8 @@ export type OrderTaskData = {
   terms: StoredTerms
   /** The order's role: an order of the user, or an exit that the gateway places. */
   leg?: 'order' | 'tp' | 'sl'
+  /** The purchase whose shares an exit sells. */
+  entry_order_id?: string
   /** What the order can cost at most, its fee included. */
   cost_units: string
   exits?: ExitTerms[]

@@ -1,3 +1,4 @@
+import { later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -37,6 +38,8 @@ const redeemMs = 48 * 3_600_000
 const marketsMax = 10
 const dollar = 1_000_000n
 const operation = 'predmkt_redeem'
+/** The venue lists its own redemptions a little after the chain has them. */
+const listedWithinMs = 10_000
 
 export const createRedeem = (deps: PredmktDeps) =>
   taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps) })
@@ -236,6 +239,28 @@ function paidBy(deps: PredmktDeps, { wallet }: RedeemTaskData, receipt: Receipt 
   return sum(paid.map(({ amountUnits }) => amountUnits))
 }
 
+type Paid = Redeemed & { paidUnits: bigint; expectedUnits: bigint }
+
+/** Says who redeemed a market: the chain redeems shares that are gone without a payout, where the venue was faster. */
+async function attribution(
+  deps: PredmktDeps,
+  { data, createdAt }: RedeemTask,
+  { txHash, receipt, paidUnits, expectedUnits, now }: Paid,
+) {
+  const own = { by: 'us' as const, txHash }
+  if (receipt !== null && paidUnits >= expectedUnits) return () => own
+  const byVenue = await venueRedemptions(deps, data, txHash)
+  const hashOf = ({ market_id }: Target) => byVenue.get(market_id.toLowerCase())
+  const isAllByVenue = receipt === null || paidUnits === 0n
+  const isListed = data.targets.every((target) => !isAllByVenue || hashOf(target) !== undefined)
+  if (!isListed && now < later(createdAt, listedWithinMs))
+    throw new Fault('unavailable', 'The venue does not list its redemption yet')
+  return (target: Target) =>
+    isAllByVenue || hashOf(target) !== undefined
+      ? { by: 'venue' as const, txHash: hashOf(target) ?? null }
+      : own
+}
+
 async function redeemed(
   deps: PredmktDeps,
   task: RedeemTask,
@@ -244,16 +269,7 @@ async function redeemed(
   const { data, userId } = task
   const paidUnits = paidBy(deps, data, receipt)
   const expectedUnits = sum(data.targets.map(payoutOf))
-  // The chain redeems shares that are gone without a payout: then the venue was faster.
-  const byVenue =
-    paidUnits < expectedUnits || receipt === null ? await venueRedemptions(deps, data, txHash) : new Map()
-  const isAllByVenue = receipt === null || (paidUnits === 0n && expectedUnits > 0n)
-  const redemptionOf = ({ market_id }: Target) => {
-    const isByVenue = isAllByVenue || byVenue.has(market_id.toLowerCase())
-    return isByVenue
-      ? { by: 'venue' as const, txHash: byVenue.get(market_id.toLowerCase()) ?? null }
-      : { by: 'us' as const, txHash }
-  }
+  const redemptionOf = await attribution(deps, task, { txHash, receipt, paidUnits, expectedUnits, now })
   const payoutOfVenue = sum(data.targets.filter((each) => redemptionOf(each).by === 'venue').map(payoutOf))
   const rows = data.targets.map((target) => {
     const { by, txHash } = redemptionOf(target)

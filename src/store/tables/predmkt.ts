@@ -32,6 +32,7 @@ type PredictionOrder = {
   venue: string
   task_id: string
   leg: 'order' | 'tp' | 'sl'
+  entry_order_id: string | null
   market_id: string
   outcome_id: string
   outcome: string

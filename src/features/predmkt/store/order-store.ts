@@ -9,6 +9,7 @@ import type { AccountKey } from './account-store.ts'
 type NewOrder = AccountKey & {
   taskId: string
   leg: PredictionOrderRow['leg']
+  entryOrderId: string | null
   prepared: PreparedOrder
   expiresAt: Date | null
   now: Date
@@ -16,13 +17,13 @@ type NewOrder = AccountKey & {
 
 /** Stores an order in the transaction that signs it. */
 export async function noteOrder(tx: Tx, order: NewOrder): Promise<void> {
-  const { userId, venue, taskId, leg, prepared, expiresAt, now } = order
+  const { userId, venue, taskId, leg, entryOrderId, prepared, expiresAt, now } = order
   const { action, market, orderId, priceMicros, sizeUnits, timeInForce } = prepared
   await query(
     tx,
     `insert into prediction_order (order_id, user_id, venue, task_id, leg, market_id, outcome_id, outcome, title,
-       protocol, neg_risk, side, order_type, price, size, making, taking, fee, status, expires_at, at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'signed', $19, $20)
+       protocol, neg_risk, side, order_type, price, size, making, taking, fee, status, expires_at, at, entry_order_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'signed', $19, $20, $21)
      on conflict (order_id) do nothing`,
     [
       orderId,
@@ -45,6 +46,7 @@ export async function noteOrder(tx: Tx, order: NewOrder): Promise<void> {
       market.fee === null ? null : jsonText(market.fee),
       expiresAt,
       now,
+      entryOrderId,
     ],
   )
 }
@@ -154,6 +156,18 @@ export async function unsettledOf(
     `select coalesce(sum(size), 0) as units from prediction_fill
      where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'buy' and ${unsettled}`,
     [userId, venue, outcomeId],
+  )
+  return BigInt(row?.units ?? 0)
+}
+
+/** What the exits of a purchase have sold or are selling; a match that failed has sold nothing. */
+export async function soldOfEntry(db: Queryable, entryOrderId: string): Promise<bigint> {
+  const [row] = await query<{ units: string }>(
+    db,
+    `select coalesce(sum(o.matched - (select coalesce(sum(f.size), 0) from prediction_fill f
+       where f.order_id = o.order_id and f.settlement = 'failed')), 0) as units
+     from prediction_order o where o.entry_order_id = $1`,
+    [entryOrderId],
   )
   return BigInt(row?.units ?? 0)
 }
