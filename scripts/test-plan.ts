@@ -80,12 +80,9 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/order-attacks.test.ts',
       'test/journeys/order-retries.test.ts',
       'test/journeys/order-shares.test.ts',
-<<<<<<< HEAD
-      'test/journeys/predmkt-wallet.test.ts',
-=======
       'test/journeys/predmkt-cases.test.ts',
       'test/journeys/predmkt-money-cases.test.ts',
->>>>>>> pm-contract
+      'test/journeys/predmkt-wallet.test.ts',
       'test/journeys/recharge-strays.test.ts',
       'test/journeys/sponsor-budget.test.ts',
       'test/journeys/svm-deposits.test.ts',

@@ -2,10 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
-<<<<<<< HEAD
   atVenue,
-=======
->>>>>>> pm-contract
   cashOf,
   executed,
   marketBy,
