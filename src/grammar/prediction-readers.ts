@@ -40,7 +40,7 @@ export function readQuestion(reader: Reader, slots: Slots): void {
     if (reader.taken.has(at) || (token.kind !== 'word' && !isNumber)) return []
     if (isGeneric(token) || has(token, 'POLITE', 'FILLER', 'MINE')) return []
     take(reader, at)
-    return token.text.toLowerCase()
+    return token.kind === 'word' ? token.words : token.text.toLowerCase()
   })
   const said = words.join(' ').split(' ')
   const text = said

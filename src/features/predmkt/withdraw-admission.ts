@@ -27,7 +27,7 @@ export type WithdrawTaskData = RelayTaskData &
     prepared_ms?: number
   }
 /** What the approval and the unwrapping use at most; nothing can be simulated before the cash is there. */
-const unwrapGas = 200_000n
+const unwrapGas = 500_000n
 const withdrawMs = 48 * 3_600_000
 const operation = 'predmkt_withdraw'
 export const symbols = { usdc: 'USDC', usdc_e: 'USDC.e', pusd: cashSymbol } as const
