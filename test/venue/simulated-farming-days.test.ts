@@ -165,7 +165,7 @@ async function endAll() {
 
 const handLegs = ['entry', 'tp', 'sl', 'close', ...Array.from({ length: 6 }, (_, n) => `close${n}`)]
 
-/** What the venue has on record of a strategy: all orders of the account but those of the person. */
+/** Returns what the venue has on record of a strategy: all orders of the account but those of the person. */
 function recordOf({ customer, byHand }: SimulatedFarmer) {
   const ofPerson = new Set(byHand.flatMap((id) => handLegs.map((leg) => cloidOf(id, leg))))
   const orders = farm.venue

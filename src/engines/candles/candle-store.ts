@@ -1,4 +1,5 @@
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -63,6 +64,8 @@ const retryMs = 30_000
 const candlesMax = 50_400
 /** How often the missing candles of a series are asked for again, while somebody reads a time that lacks them. */
 const holesEveryMs = 15 * 60_000
+/** The venue has some hundred markets, each with a series of every length. */
+const seriesMax = 10_000
 const batchMax = 2_000
 /** BTC trades in every block, so the time of its book is the present time of the venue. */
 const clockMarket = 'BTC'
@@ -101,7 +104,7 @@ function noneIfRefused(error: unknown): [] {
 
 /** Returns what asks once more for candles that an answer lacked; a market may also not have traded then. */
 function createHoleFilling({ db, clock, venue }: Pick<CandleStoreDeps, 'db' | 'clock' | 'venue'>) {
-  const askedAtMs = new Map<string, number>()
+  const askedAtMs = createLru<string, number>(seriesMax)
   return async (series: Series, { fromMs, toMs }: Filled, owner: string): Promise<void> => {
     const { market, span } = series
     const spanMs = candleSpanMs[span]

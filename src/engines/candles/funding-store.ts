@@ -13,8 +13,8 @@ export type FundingStore = {
 }
 type FundingDeps = { db: Queryable; venue: Pick<MarketHistory, 'fundingPage'> }
 
-/** The venue returns at most 500 rates, of which each hour has one. */
 const hourMs = 3_600_000
+/** The venue returns at most 500 rates, of which each hour has one. */
 const pageMs = 480 * hourMs
 
 /** Returns until when a page is known: the venue publishes the rate of an hour shortly after it, so the last may still come. */

@@ -101,6 +101,7 @@ async function findNeeds(deps: ProtectionDeps, { account, terms, nowMs }: Tendin
   ])
   const { guards, account: held } = account.run
   const hasTripped = guards.tripped !== null || guards.trippedToday !== null
+  // Where no order rests to enter, there is none to be cancelled, and nobody has to be asked.
   const mayEnter =
     !orders.some(restsToEnter) ||
     !(hasTripped || (await isStopped(db, strategyId)) || (await deps.isTradingPaused(userId)))
@@ -161,7 +162,7 @@ export function needOf(protection: AssetProtection, { mayEnter }: { mayEnter: bo
 }
 
 /**
- * What exits cover: the stop and the target of one task exclude each other, so the larger of them counts. The venue places
+ * Returns how much the exits cover: the stop and the target of one task exclude each other, so the larger of them counts. The venue places
  * the stop of an entry once the entry is filled whole, so it protects nothing while the entry rests.
  */
 function coveredUnits(orders: readonly OwnOrder[]): { all: bigint; stops: bigint } {

@@ -27,7 +27,7 @@ export type Book = { timeMs: number; bids: BookLevel[]; asks: BookLevel[] }
 export type RateOfHour = { atMs: number; rate: string }
 
 export type MarketHistory = {
-  /** Returns the candles since a time oldest first, including the one that is still open: so many, by the caller's clock. */
+  /** Returns the candles since a time oldest first, `count` closed ones and the one that is still open. */
   candles(
     symbol: string,
     interval: CandleInterval,
@@ -35,8 +35,8 @@ export type MarketHistory = {
     owner?: string,
   ): Promise<MarketCandle[]>
   /**
-   * Returns the candles of a time that has so many, at most 5,000 and oldest first. With an owner they count as a view of this
-   * user, without one as work in the background.
+   * Returns the candles of a time, at most 5,000 and oldest first; `count` is how many the time can have. With an owner
+   * they count as a view of this user, without one as work in the background.
    */
   candlePage(
     symbol: string,
