@@ -53,6 +53,8 @@ export async function createCrashApp(settings: CrashSettings = {}) {
   let gateways = 0
   const admin = new pg.Pool({ connectionString: database.url, max: 2 })
   admin.on('error', () => {})
+  // A pool that ends forgets its connections before they are closed, and the database may be dropped first.
+  admin.on('connect', (client) => client.on('error', () => {}))
   const running = new Set<Gateway>()
   const urls = new Set<string>()
   let audit: Promise<void> | undefined

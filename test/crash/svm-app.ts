@@ -34,6 +34,8 @@ export async function createSvmCrashApp() {
   const { control, solana, faucet } = world.urls
   const admin = new pg.Pool({ connectionString: database.url, max: 2 })
   admin.on('error', () => {})
+  // A pool that ends forgets its connections before they are closed, and the database may be dropped first.
+  admin.on('connect', (client) => client.on('error', () => {}))
   let gateways = 0
   const ask = async (method: string, path: string, body?: object) => {
     const reply = await http(control + path, { method, ...(body && { body }) })
