@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
-  concat,
+  concatHex,
   encodeFunctionData,
   encodePacked,
   type Hex,
@@ -108,7 +108,7 @@ const signNested = async (owner: PrivateKeyAccount, order: Order, domain: OrderD
   const separator = hashStructOf('EIP712Domain', domainFields, domain)
   const contents = hashStructOf('Order', orderFields, order)
   const length = numberToHex(orderTypeText.length, { size: 2 })
-  return concat([signature, separator, contents, stringToHex(orderTypeText), length])
+  return concatHex([signature, separator, contents, stringToHex(orderTypeText), length])
 }
 
 type OrderDomain = { name: string; version: string; chainId: number; verifyingContract: Address }
@@ -121,7 +121,7 @@ const hashStructOf = (name: string, fields: typeof orderFields, values: object):
     if (type === 'string') return keccak256(stringToHex(String(value)))
     return numberToHex(BigInt(value as bigint), { size: 32 })
   }
-  return keccak256(concat([keccak256(stringToHex(text)), ...fields.map(word)]))
+  return keccak256(concatHex([keccak256(stringToHex(text)), ...fields.map(word)]))
 }
 
 export const domainOf = (exchange: ExchangeName): OrderDomain => ({
@@ -225,7 +225,7 @@ export const safeTrader = async ({ sender, reads, money }: Polygon): Promise<Tra
   const owner = privateKeyToAccount(generatePrivateKey())
   const address = await money.placeSafe(owner.address)
   const run = async (calls: readonly Call[]) => {
-    const transactions = concat(calls.map(packCall))
+    const transactions = concatHex(calls.map(packCall))
     const data = encodeFunctionData({
       abi: multiSendAbi,
       functionName: 'multiSend',
