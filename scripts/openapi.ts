@@ -26,8 +26,12 @@ async function contracts(): Promise<Contract[]> {
     .sort((a, b) => rank(a) - rank(b) || (a.group < b.group ? -1 : 1))
 }
 
-const documented = ({ group, entries }: Contract): Documented[] =>
-  Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), group, entry }))
+const documented = ({ entries, ...section }: Contract): Documented[] =>
+  Object.entries(entries).map(([key, entry]) => ({
+    name: operationName(section.group, key),
+    ...section,
+    entry,
+  }))
 
 const text = `${JSON.stringify(openapiOf((await contracts()).flatMap(documented)), null, 2)}\n`
 writeGenerated({ file: 'docs/openapi.json', text, source: 'the contracts' })

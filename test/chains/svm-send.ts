@@ -24,7 +24,7 @@ export const solanaId = '7565164'
 /** The local solver's wallet, which is a configured recipient. */
 export const recipient = 'GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1hXZs'
 
-const contract = group('svm', {
+const contract = group('svm', 'Operations of a test.', {
   send: task('POST /v1/test/send', {
     summary: 'Send',
     access: 'trade',

@@ -6,7 +6,7 @@ import { createAdmission } from '#kernel/task/admission.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 
 /** An operation that a message can order, that counts against the limits, and that no chat starts by itself. */
-const contract = group('perp', {
+const contract = group('perp', 'Operations of a test.', {
   fund: task('POST /test/fund', {
     summary: 'Move dollars',
     access: 'trade',

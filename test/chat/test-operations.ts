@@ -4,7 +4,7 @@ import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
 import { Text } from '#kernel/contract/wire-types.ts'
 
-const contract = group('test', {
+const contract = group('test', 'Operations of a test.', {
   move: task('POST /test/move', {
     summary: 'Move units',
     access: 'trade',

@@ -53,7 +53,7 @@ const signingAlone = (signer: string): TaskKind => ({
     }),
   },
 })
-const touched = group('test', {
+const touched = group('test', 'Operations of a test.', {
   touch: act('POST /test/touch', {
     summary: 'Locks the events of the user',
     access: 'trade',

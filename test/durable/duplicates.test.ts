@@ -31,7 +31,7 @@ const leaveNote = act('POST /test/notes', {
   body: T.Object({ text: T.String() }),
   output: T.Object({ note: T.String() }),
 })
-const [note] = implement(group('test', { note: leaveNote }), {
+const [note] = implement(group('test', 'Operations of a test.', { note: leaveNote }), {
   note: async ({ text }: { text: string }) => {
     if (text === 'refused') throw new Fault('conflict', 'The note is refused')
     return { note: newUser() }

@@ -29,7 +29,7 @@ const claimPollMsDefault = 50
 const unblockedMsMax = 10_000
 export const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
 export const newUser = () => uuidv7(new Date(), random)
-const contract = group('test', {
+const contract = group('test', 'Operations of a test.', {
   run: task('POST /test/run', {
     summary: 'Runs the steps of the test',
     access: 'trade',

@@ -32,7 +32,7 @@ const lateAdmission = Promise.withResolvers<void>()
 async function instance(databaseUrl: string, seen: Seen[], name: string) {
   const core = await openTestCore({ databaseUrl, env: { RUNNER_SLOTS: '32', LEASE_MS: '1000' } })
   const { taskEngine } = core
-  const contract = group('test', {
+  const contract = group('test', 'Operations of a test.', {
     spend: task('POST /test/spend', {
       summary: 'Spend coins',
       access: 'trade',

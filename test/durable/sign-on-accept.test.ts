@@ -27,7 +27,7 @@ const callerOf = (userId: string): Caller => ({
   scheme: 'keypair',
   scopes: new Set(['trade']),
 })
-const contract = group('test', {
+const contract = group('test', 'Operations of a test.', {
   sign: task('POST /test/sign', {
     summary: 'Signs at once',
     access: 'trade',

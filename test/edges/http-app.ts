@@ -15,7 +15,7 @@ import type { Admission } from '#kernel/task/task.ts'
 
 const Leg = T.Object({ price: DecIn({ exclusiveMinimum: 0 }), part: T.Optional(DecIn()) }, { $id: 'Leg' })
 
-export const contract = group('probe', {
+export const contract = group('probe', 'Operations of a test.', {
   list: read('GET /v1/probe', {
     summary: 'List',
     access: 'read',

@@ -101,7 +101,7 @@ test('two different schemas under one name are rejected', () => {
   const entry = (schema: T.TSchema) => read('GET /x', { summary: 'x', access: 'public', output: schema })
   const both = [T.Object({ a: T.String() }, { $id: 'Same' }), T.Object({ b: T.String() }, { $id: 'Same' })]
   const made = both.map(
-    (schema, i): Documented => ({ name: `n${i}`, group: 's', entry: entry(schema) as Entry }),
+    (schema, i): Documented => ({ name: `n${i}`, group: 's', about: '', entry: entry(schema) as Entry }),
   )
   assert.throws(() => openapiOf(made), /two different schemas are named Same/)
 })

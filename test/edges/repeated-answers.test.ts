@@ -5,7 +5,7 @@ import { group, implement, read, sharedRead } from '#kernel/contract/operation.t
 import * as T from '#kernel/contract/schema.ts'
 import { createHttpApp, noLimits, sendRequest } from './http-app.ts'
 
-const contract = group('probe', {
+const contract = group('probe', 'Operations of a test.', {
   news: read('GET /v1/news', {
     summary: 'News',
     access: 'public',

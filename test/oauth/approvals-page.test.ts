@@ -19,7 +19,7 @@ import {
 import { authorizeUrl, connectingPerson, signUpUser } from './session.ts'
 
 const symbol = '<b>USDC</b>\u202e'
-const contract = group('test', {
+const contract = group('test', 'Operations of a test.', {
   run: task('POST /v1/test/run', {
     summary: 'Asks for an approval, also for a person',
     access: 'trade',

@@ -300,7 +300,10 @@ test('an entry without a declared access does not pass the type check', () => {
   const moving = task('POST /v1/nothing', { ...bare, waitSeconds: 60 })
   // @ts-expect-error: an access that no token can have
   const odd = read('GET /v1/nothing', { ...bare, access: 'root' })
-  assert.equal(Object.keys(group('nothing', { reading, moving, odd }).entries).length, 3)
+  assert.equal(
+    Object.keys(group('nothing', 'Operations of a test.', { reading, moving, odd }).entries).length,
+    3,
+  )
 })
 
 test('the running gateway serves exactly the operations of the contracts', async () => {

@@ -18,17 +18,15 @@ export function taskOperationOf(
   operation: OperationOf<'stream'>,
   admit?: OperationOf<'task'>['run']['admit'],
 ): OperationOf<'task'> {
-  const { entry, name, group, key } = operation
+  const { entry, ...rest } = operation
   const { output, taskKind } = entry
-  if (output === undefined || taskKind === undefined) throw new Error(`no task fills the stream ${name}`)
+  if (output === undefined || taskKind === undefined) throw new Error(`no task fills the stream ${rest.name}`)
   const run = streamTaskOf(operation)
   const unknownCaller = async (): Promise<never> => {
-    throw new Error(`${name} is admitted with its caller`)
+    throw new Error(`${rest.name} is admitted with its caller`)
   }
   return {
-    name,
-    group,
-    key,
+    ...rest,
     entry: { ...entry, kind: 'task', taskKind, output, waitSeconds: 0 },
     run: { ...run, admit: admit ?? unknownCaller },
   }

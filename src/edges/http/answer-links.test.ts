@@ -8,7 +8,7 @@ import { Nullable, OneOf, Page } from '#kernel/contract/wire-types.ts'
 import { createLinks } from './answer-links.ts'
 
 const Row = T.Object({ row_id: T.String(), url: Link('rows_get') })
-const contract = group('rows', {
+const contract = group('rows', 'Operations of a test.', {
   get: read('GET /v1/rows/{row_id}/whole', {
     summary: 'Get',
     access: 'read',

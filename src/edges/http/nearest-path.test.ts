@@ -7,6 +7,7 @@ import { pathHints } from './nearest-path.ts'
 const documented = (route: `${'GET' | 'POST'} /${string}`) => ({
   name: route,
   group: 'probe',
+  about: '',
   entry: read(route, { summary: 'x', access: 'public', output: OpenObject }) as Entry,
 })
 const routes = [

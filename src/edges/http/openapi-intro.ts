@@ -33,35 +33,3 @@ Errors are \`{detail, code, retryable, request_id}\` with further fields by code
 ## Units
 Amounts are decimal text without an exponent: \`"12.5"\`. Requests also accept JSON numbers. A name ends in its unit: \`_usd\` is US dollars, \`_usdc\` is whole USDC, \`size\` is in the asset of the market, and \`price\` is USD for one unit of the asset. \`amount\`, \`shares\` and \`shares_delta\` are smallest units of the token as integer text. \`_pct\` is percent; rates and yields are fractions (0.05 is 5 %). Times are ISO-8601 UTC with milliseconds.
 `
-
-const tags: Record<string, string> = {
-  discovery: 'What the gateway offers and whether it is healthy. Public.',
-  auth: 'Key pair registration and bearer tokens: register, verify, token; sign-up of a person with OAuth.',
-  chat: 'Ask in plain words; what would change anything is recommended, and started where you accept it or your limit for chats allows it.',
-  schedules: 'Questions and orders at times to come, and the record of their runs.',
-  markets: 'What the prices and the funding of perpetual markets were.',
-  strategies: 'What trading by rules would have done.',
-  tasks: 'Poll, list and cancel tasks. Every operation that moves money creates one.',
-  security: 'Verdicts about tokens before they are bought.',
-  wallets: 'Addresses and balances on every chain.',
-  chains: 'The chains that are served.',
-  user: 'The calling user.',
-  credits: 'Credits for paid operations.',
-  subscriptions: 'Plans that a person pays for by card, and the credits that they bring.',
-  image: 'Images of a description, for servers with a key of their own.',
-  earn: 'Yield in USDC: deposit into a vault and withdraw.',
-  swap: 'Swaps and bridges between tokens and chains; the gas is paid for you.',
-  limit_orders: 'Swaps that wait for a price.',
-  hooks: 'Take-profits, stop-losses and trailing stops on tokens of your wallet.',
-  outstanding_orders: 'Everything that waits for a price, to list and to cancel.',
-  perp: 'Perpetual futures: setup, funding, then orders.',
-  spot_venue: 'Spot markets against USDC; they share setup and funding with `perp`.',
-  notifications: 'Events of tasks, orders and positions, as a stream or by page.',
-  agents: 'Agents with a key pair that a person has linked to the account, to decide for them.',
-  webhooks: 'Addresses to which events are posted, signed.',
-  approvals: 'Requests of agents that wait for a person, to approve or decline.',
-  recipients: 'Addresses of others that a person allows to receive.',
-  policy: 'Limits on money operations, and the kill switch.',
-}
-
-export const tagOf = (name: string) => ({ name, description: tags[name] ?? `Operations of ${name}.` })

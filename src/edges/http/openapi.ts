@@ -21,9 +21,9 @@ import {
   httpValidationError,
   problemSchema,
 } from './openapi-components.ts'
-import { introduction, tagOf } from './openapi-intro.ts'
+import { introduction } from './openapi-intro.ts'
 
-export type Documented = Pick<Operation, 'name' | 'group' | 'entry'>
+export type Documented = Pick<Operation, 'name' | 'group' | 'about' | 'entry'>
 type Json = Record<string, unknown>
 
 const interfaceVersion = '1.0.0'
@@ -53,7 +53,7 @@ export function openapiOf(operations: readonly Documented[]): Json {
       contact: { name: 'Operator of this gateway' },
     },
     servers: serversAt(defaultBaseUrl),
-    tags: [...new Set(operations.map(({ group }) => group))].map(tagOf),
+    tags: tagsOf(operations),
     paths,
     components: {
       securitySchemes: {
@@ -74,6 +74,12 @@ export function openapiOf(operations: readonly Documented[]): Json {
       schemas,
     },
   }
+}
+
+function tagsOf(operations: readonly Documented[]): Json[] {
+  const abouts = new Map<string, string>()
+  for (const { group, about } of operations) abouts.set(group, abouts.get(group) ?? about)
+  return [...abouts].map(([name, description]) => ({ name, description }))
 }
 
 const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]

@@ -24,7 +24,9 @@ const signedExample = {
 }
 const signatureFaults = ['invalid_signature', 'stale_timestamp', 'signature_replayed'] as const
 
-export const contract = group('agents', {
+const about = 'Agents with a key pair that a person has linked to the account, to decide for them.'
+
+export const contract = group('agents', about, {
   list: read('GET /v1/agents', {
     isAddition: true,
     summary: 'The agents that are linked to you, and the person that you are linked to',

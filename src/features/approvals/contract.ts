@@ -80,7 +80,9 @@ const params = T.Object({
   approval_id: T.String({ format: 'uuid', description: 'Id out of `approvals_list`' }),
 })
 
-export const contract = group('approvals', {
+const about = 'Requests of agents that wait for a person, to approve or decline.'
+
+export const contract = group('approvals', about, {
   list: read('GET /v1/approvals', {
     isAddition: true,
     summary: 'Requests that wait for a person',

@@ -2,7 +2,10 @@ import { act, group, type InputOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Time } from '#kernel/contract/wire-types.ts'
 
-export const contract = group('auth', {
+const about =
+  'Key pair registration and bearer tokens: register, verify, token; sign-up of a person with OAuth.'
+
+export const contract = group('auth', about, {
   register: act('POST /v1/auth/register', {
     summary: 'Register an Ed25519 public key and receive the challenge to sign',
     description:

@@ -2,7 +2,7 @@ import { ChainInfo } from '#kernel/contract/chain-info.ts'
 import { group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 
-export const contract = group('chains', {
+export const contract = group('chains', 'The chains that are served.', {
   list: read('GET /v1/chains', {
     summary: 'The chains that are served, and whether each answers',
     description:

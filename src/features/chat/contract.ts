@@ -114,7 +114,10 @@ const ThreadMessage = T.Object(
   { $id: 'ThreadMessage' },
 )
 
-export const contract = group('chat', {
+const about =
+  'Ask in plain words; what would change anything is recommended, and started where you accept it or your limit for chats allows it.'
+
+export const contract = group('chat', about, {
   stream: stream('POST /v1/chat', {
     summary: 'Ask in plain words about your money and the markets, or say what to do with it',
     description:

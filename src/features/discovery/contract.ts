@@ -22,7 +22,7 @@ const parts = {
 export type Capability = keyof typeof parts
 export const capabilities = Object.keys(parts) as Capability[]
 
-export const contract = group('discovery', {
+export const contract = group('discovery', 'What the gateway offers and whether it is healthy. Public.', {
   capabilities: read('GET /capabilities', {
     summary: 'What this gateway offers, section by section',
     description:

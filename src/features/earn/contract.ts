@@ -114,7 +114,7 @@ const SyncResult = T.Object(
   { $id: 'EarnSyncSummary', description: 'Shares on the chain, and what was booked', ...openResult },
 )
 
-export const contract = group('earn', {
+export const contract = group('earn', 'Yield in USDC: deposit into a vault and withdraw.', {
   info: read('GET /v1/earn', {
     summary: 'The vault, its yield and its minimums',
     description:

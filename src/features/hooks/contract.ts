@@ -110,7 +110,9 @@ export const hookFields = {
 export const Hook = T.Object(hookFields, { $id: 'Hook' })
 export type HookView = T.Static<typeof Hook>
 
-export const contract = group('hooks', {
+const about = 'Take-profits, stop-losses and trailing stops on tokens of your wallet.'
+
+export const contract = group('hooks', about, {
   register: act('POST /v1/hooks', {
     summary: 'Leave stop-losses and take-profits on a token that you hold',
     description:

@@ -76,7 +76,7 @@ const ImageResponse = T.Object(
 /** The wait is longer than the images may take, and shorter than the 90 s that any request may wait. */
 export const waitSeconds = 85
 
-export const contract = group('image', {
+export const contract = group('image', 'Images of a description, for servers with a key of their own.', {
   create: task('POST /chat/image/', {
     summary: 'Images of a description, for one credit',
     description:

@@ -99,7 +99,7 @@ export type LimitOrderView = T.Static<typeof LimitOrderStatus>
 
 const orderPath = T.Object({ order_id: T.String({ format: 'uuid', description: 'Limit order' }) })
 
-export const contract = group('limit_orders', {
+export const contract = group('limit_orders', 'Swaps that wait for a price.', {
   create: task('POST /v1/limit-orders', {
     summary: 'Leave an order that swaps when a price is reached',
     description:

@@ -44,7 +44,7 @@ const CandleGap = T.Object(
   { $id: 'MarketCandleGap' },
 )
 
-export const contract = group('markets', {
+export const contract = group('markets', 'What the prices and the funding of perpetual markets were.', {
   candles: read('GET /v1/markets/{asset}/candles', {
     isAddition: true,
     summary: 'Closed candles of a perpetual market, oldest first',

@@ -16,7 +16,9 @@ const types = T.String({
   examples: ['order.filled,position.changed'],
 })
 
-export const contract = group('notifications', {
+const about = 'Events of tasks, orders and positions, as a stream or by page.'
+
+export const contract = group('notifications', about, {
   stream: stream('GET /v1/notifications/stream', {
     summary: 'Follow everything that happens to your tasks and account',
     description:
@@ -59,4 +61,8 @@ export const contract = group('notifications', {
   }),
 })
 
-export const webhooksContract = group('webhooks', webhookEntries)
+export const webhooksContract = group(
+  'webhooks',
+  'Addresses to which events are posted, signed.',
+  webhookEntries,
+)

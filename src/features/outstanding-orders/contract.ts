@@ -35,7 +35,9 @@ const CancelRequest = T.Object(
   },
 )
 
-export const contract = group('outstanding_orders', {
+const about = 'Everything that waits for a price, to list and to cancel.'
+
+export const contract = group('outstanding_orders', about, {
   list: read('GET /wallet/outstanding-orders', {
     summary: 'Hooks and limit orders that wait for a price or are executed now',
     description:

@@ -29,7 +29,7 @@ const Market = T.Object(
   { $id: 'PerpMarket' },
 )
 
-export const contract = group('perp', {
+export const contract = group('perp', 'Perpetual futures: setup, funding, then orders.', {
   markets: read('GET /v1/perp/markets', {
     summary: 'Every perpetual market with its prices, funding and limits',
     description:

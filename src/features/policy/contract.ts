@@ -115,7 +115,7 @@ const PolicyChanged = T.Object(
 
 const capIn = (description: string) => T.Optional(DecIn({ places: 6, minimum: 0, description }))
 
-export const contract = group('policy', {
+export const contract = group('policy', 'Limits on money operations, and the kill switch.', {
   show: read('GET /v1/policy', {
     isAddition: true,
     summary: 'The limits that every money operation of the caller stays within',
@@ -196,4 +196,6 @@ export const contract = group('policy', {
   }),
 })
 
-export const recipientsContract = group('recipients', recipientEntries)
+const about = 'Addresses of others that a person allows to receive.'
+
+export const recipientsContract = group('recipients', about, recipientEntries)

@@ -58,7 +58,9 @@ const examples = [
   },
 ]
 
-export const contract = group('schedules', {
+const about = 'Questions and orders at times to come, and the record of their runs.'
+
+export const contract = group('schedules', about, {
   create: act('POST /schedule_chat', {
     summary: 'Have a question asked, an order given, or a strategy traded, at times to come',
     description: `Use it for what should happen without you: a report each morning, a purchase every Monday. Each run of a \`prompt\` is a chat that asks \`query\`; it trades by itself only what the query orders in full, within \`chat_per_day_usd\` of the policy. A strategy, of any other \`type\`, decides by its \`config\`; it begins on paper. A query that says a whole strategy becomes one. Without \`schedule\` the times are read from the query. A user has at most ${schedulesMax} schedules, ${activeMax} of them active. Next: \`schedules_activate\`, once each required item of \`setup_checklist\` is done, or \`status: active\` here.`,

@@ -54,7 +54,7 @@ const SecurityResult = T.Object(
   { $id: 'SecurityResult' },
 )
 
-export const contract = group('security', {
+export const contract = group('security', 'Verdicts about tokens before they are bought.', {
   check: read('POST /v1/security/check', {
     summary: 'Check tokens before you buy them',
     description:

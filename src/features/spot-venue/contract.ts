@@ -68,7 +68,9 @@ const TpSlResult = T.Object(protectiveOrderIds, {
   ...openResult,
 })
 
-export const contract = group('spot_venue', {
+const about = 'Spot markets against USDC; they share setup and funding with `perp`.'
+
+export const contract = group('spot_venue', about, {
   markets: read('GET /v1/spot_venue/markets', {
     summary: 'Every spot market against USDC with its price and limits',
     description:

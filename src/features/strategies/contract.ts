@@ -137,7 +137,7 @@ const BacktestResult = T.Object(
   { $id: 'StrategyBacktestResult' },
 )
 
-export const contract = group('strategies', {
+export const contract = group('strategies', 'What trading by rules would have done.', {
   backtest: task('POST /v1/strategies/backtest', {
     isAddition: true,
     summary: 'What a strategy would have done, with its costs',

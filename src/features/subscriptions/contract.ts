@@ -111,8 +111,10 @@ export const Subscription = T.Object(
   { $id: 'SubscriptionResponse' },
 )
 
+const about = 'Plans that a person pays for by card, and the credits that they bring.'
+
 /** The gateway has these operations only where a payment provider is configured. */
-export const contract = group('subscriptions', {
+export const contract = group('subscriptions', about, {
   checkout: task('POST /v1/subscriptions/checkout', {
     summary: 'A page on which a person pays for a plan',
     description: `Use it to subscribe to a plan, or to change to a larger one, which takes the token of a person who signed in. Nothing is paid by this call: give \`checkout_url\` to a person, who pays there by card. Credits come with each paid invoice, once. Other open pages of a new plan end. It counts as ${callPoints} calls. Next: \`subscriptions_show\` says when the plan is active, \`credits_available\` shows its credits.`,

@@ -242,7 +242,9 @@ const SwapResponse = T.Object(
   { $id: 'SwapResponse' },
 )
 
-export const contract = group('swap', {
+const about = 'Swaps and bridges between tokens and chains; the gas is paid for you.'
+
+export const contract = group('swap', about, {
   execute: task('POST /v1/swap', {
     summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, to Solana and from it',
     description:

@@ -6,7 +6,9 @@ import { taskStatuses } from '#kernel/task/task-state.ts'
 
 const params = T.Object({ task_id: T.String({ minLength: 1, maxLength: 64, description: 'Task id' }) })
 
-export const contract = group('tasks', {
+const about = 'Poll, list and cancel tasks. Every operation that moves money creates one.'
+
+export const contract = group('tasks', about, {
   get: read('GET /v1/tasks/{task_id}', {
     summary: 'Poll a task',
     description:

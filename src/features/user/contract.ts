@@ -3,7 +3,7 @@ import { group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
-export const contract = group('user', {
+export const contract = group('user', 'The calling user.', {
   show: read('GET /v1/user', {
     summary: 'The calling user: wallets, credits, scopes and limits',
     description:

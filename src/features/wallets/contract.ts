@@ -111,7 +111,7 @@ const TransferResult = T.Object(
   { $id: 'TransferResult' },
 )
 
-export const contract = group('wallets', {
+export const contract = group('wallets', 'Addresses and balances on every chain.', {
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
     description:

@@ -119,14 +119,19 @@ export const stream = <const S extends StreamShape>(route: Route, shape: S) => t
 /** Declares an operation that becomes a durable task; the caller may wait for its end. */
 export const task = <const S extends TaskShape>(route: Route, shape: S) => toEntry('task', route, shape)
 
-export type Contract = { group: string; entries: Record<string, Entry> }
+export type Contract = { group: string; about: string; entries: Record<string, Entry> }
 
-/** Operation names come from group and key, never from the path: `earn_deposit`, `client.earn.deposit`. */
+/**
+ * Operation names come from group and key, never from the path: `earn_deposit`, `client.earn.deposit`. `about` says
+ * in the OpenAPI document what the group is for.
+ */
 export const group = <const N extends string, const E extends Record<string, Entry>>(
   name: N,
+  about: string,
   entries: E,
 ) => ({
   group: name,
+  about,
   entries,
 })
 
@@ -263,6 +268,7 @@ export type Operation = {
   [K in Entry['kind']]: {
     name: string
     group: string
+    about: string
     key: string
     entry: Extract<Entry, { kind: K }>
     run: UntypedFunctions[K]
@@ -276,6 +282,7 @@ export function implement<C extends Contract>(contract: C, functions: Functions<
       ({
         name: operationName(contract.group, key),
         group: contract.group,
+        about: contract.about,
         key,
         entry,
         run: functions[key],

@@ -27,7 +27,7 @@ const shape = {
   repeatable: true,
   output: TaskResponse,
 } as const
-const slow = group('slow', {
+const slow = group('slow', 'Operations of a test.', {
   compute: task('POST /v1/fixtures/slow', {
     ...shape,
     body: T.Object({
@@ -36,10 +36,10 @@ const slow = group('slow', {
     }),
   }),
 })
-const failing = group('failing', {
+const failing = group('failing', 'Operations of a test.', {
   job: task('POST /v1/fixtures/failing', { ...shape, body: T.Object({}) }),
 })
-const protocol = group('protocol', {
+const protocol = group('protocol', 'Operations of a test.', {
   errorJob: task('POST /v1/fixtures/broken', { ...shape, body: T.Object({}) }),
 })
 

@@ -44,7 +44,7 @@ const shown: Record<Surface, (text: string) => object> = {
   file: (text) => ({ name: 'notes.txt', lines: text.split('\n') }),
   history: () => ({}),
 }
-const stranger = group('usdc', {
+const stranger = group('usdc', 'Operations of a test.', {
   read: read('GET /usdc/read', {
     summary: 'What others say about USDC',
     access: 'read',
