@@ -48,6 +48,16 @@ export const optionalInteger =
     value === '' ? undefined : integer(min, max)(value)
 export const decimal: Parse<string> = (value) =>
   /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
+
+/** An amount for each chain that the setting does not name, and the amounts of those that it names. */
+export type ChainAmounts = { otherwise: string; byChain: ReadonlyMap<string, string> }
+export const chainAmounts: Parse<ChainAmounts> = (value) => {
+  const [otherwise = '', ...items] = list(value)
+  const named = items.map((item) => /^([1-9]\d{0,15}):(.+)$/.exec(item) ?? [])
+  const byChain = new Map(named.map(([, chainId = '', amount = '']) => [chainId, decimal(amount)]))
+  if (byChain.size < items.length) reject('an amount such as 0.02, then chain:amount, each chain once')
+  return { otherwise: decimal(otherwise), byChain }
+}
 export const url: Parse<string> = (value) =>
   URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL')
 /** An issuer is compared as text, so a trailing slash stays. */
@@ -57,6 +67,8 @@ export const optionalIssuer: Parse<string | undefined> = (value) => {
   const isIssuer = issuer && /^https?:$/.test(issuer.protocol) && !issuer.search && !issuer.hash
   return isIssuer ? value : reject('an http or https URL without a query')
 }
+export const optionalWord: Parse<string | undefined> = (value) =>
+  value === '' || /^0x[0-9a-fA-F]{64}$/.test(value) ? optional(value) : reject('0x and 64 hexadecimal digits')
 export const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
 /** `local` is the world that starts with the gateway; an upstream that is `off` is not served. */
 export const upstream: Parse<string | undefined> = (value) => {

@@ -15,13 +15,14 @@ import { createSvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { createPolicy } from '#features/policy/policy.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money/money.ts'
+import { lamportDecimals, toUnits } from '#kernel/money/money.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { comparedHashes } from '#store/record-found-effect.ts'
 import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { hyperliquidCrypto } from '#upstreams/hyperliquid/lazy-signing.ts'
+import { polymarketCrypto } from '#upstreams/polymarket/sign.ts'
 import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
@@ -29,10 +30,12 @@ import type { Core } from './core.ts'
 import {
   bridgeOf,
   custodyChains,
+  custodyPrediction,
   custodySvmChains,
   custodyVenue,
   keysOf,
   platformLimits,
+  userGasPerDay,
 } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
@@ -63,6 +66,7 @@ export function openCustody(
   const served = {
     venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId),
     swaps: urls.relay !== undefined || urls.lifi !== undefined,
+    predictions: urls.polymarket !== undefined && ports.has('137'),
   }
   const { keystore, keyEncryptionKeys } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = createCachedWallets()
@@ -94,9 +98,9 @@ export function openCustody(
       decoder: svmDecoder,
       chains: custodySvmChains(config, table, { svmPorts, swaps: served.swaps }),
     },
+    predictions: served.predictions ? [{ ...custodyPrediction(config), crypto: polymarketCrypto }] : [],
     venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
-  const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
   const batches = createEvmBatches({
     ports,
     policy: policy.policy,
@@ -106,7 +110,7 @@ export function openCustody(
     reconcileNonces: nonceRepair.reconcile,
     assertFree: taskEngine.holds.assertFree,
     clock,
-    gasBudget: createGasBudget({ db, budgetWei, clock }),
+    gasBudget: createGasBudget({ db, budgetWeiOf: userGasPerDay(config), clock }),
     comparedHash: comparedHashes(db),
   })
   const svm = createSvmTransactions({

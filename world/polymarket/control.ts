@@ -22,7 +22,7 @@ import type { Outcome, Resolver } from './resolution.ts'
 import type { VenueMode } from './state.ts'
 import type { Stream } from './stream.ts'
 import { isOpenTrade } from './trades.ts'
-import { stateOf } from './venue.ts'
+import { feeOf, stateOf } from './venue.ts'
 
 export type ControlDeps = {
   engine: Engine
@@ -63,6 +63,12 @@ const ticksOf = (value: unknown, name: string): number => {
   throw new RequestError(`${name} must be between 0 and 1`)
 }
 
+const feePart = (value: unknown, name: string, max: number): number => {
+  const part = numberOf(value, name)
+  if (part < 0 || part > max) throw new RequestError(`${name} must be between 0 and ${max}`)
+  return part
+}
+
 const marketView = ({ engine }: ControlDeps, market: Market) => {
   const state = stateOf(engine.venue, market.conditionId)
   return {
@@ -77,7 +83,7 @@ const marketView = ({ engine }: ControlDeps, market: Market) => {
     isReported: state.isReported,
     payout: state.payout === null ? null : priceText(state.payout),
     secondsDelay: market.secondsDelay,
-    fee: market.fee,
+    fee: feeOf(engine.venue, market.conditionId),
   }
 }
 
@@ -177,6 +183,23 @@ const marketRoutes: Record<string, Route> = {
     deps.engine.submit({ kind: 'tickSize', conditionId: market.conditionId, tick })
     return marketView(deps, market)
   },
+  'POST /fee': (deps, body) => {
+    const market = marketIn(body)
+    const rate = feePart(body.rate, 'rate', 1)
+    const exponent = feePart(body.exponent ?? 1, 'exponent', 10)
+    if (!Number.isInteger(exponent)) throw new RequestError('exponent must be whole')
+    const fee = rate === 0 ? null : { rate, exponent }
+    deps.engine.submit({ kind: 'fee', conditionId: market.conditionId, fee })
+    return marketView(deps, market)
+  },
+  'POST /builder-fee': ({ engine }, body) => {
+    const code = String(body.code).toLowerCase()
+    if (!/^0x[0-9a-f]{64}$/.test(code)) throw new RequestError('code must be 32 bytes')
+    const bps = (name: string, max: number) => Math.trunc(feePart(body[name] ?? 0, name, max))
+    const fee = { makerBps: bps('makerBps', 50), takerBps: bps('takerBps', 100) }
+    engine.submit({ kind: 'builderFee', code, fee })
+    return fee
+  },
   'POST /resolve': async (deps, body) => {
     const market = marketIn(body)
     const { outcome, onChain = true } = body
@@ -223,6 +246,18 @@ const accountRoutes: Record<string, Route> = {
       address: addressOf(address, 'address').toLowerCase(),
     })
     return { key: name }
+  },
+  'POST /lose-keys': ({ engine }, { owner }) => {
+    const address = addressOf(owner, 'owner').toLowerCase()
+    const lost = [...engine.venue.state.keys.values()].filter((key) => key.address === address)
+    for (const { key } of lost) engine.submit({ kind: 'deleteKey', key })
+    return { lost: lost.length }
+  },
+  'POST /relayer-quota': ({ engine }, { resetsInMs }) => {
+    const ms = numberOf(resetsInMs, 'resetsInMs')
+    if (ms < 0 || ms > 400 * 86_400_000) throw new RequestError('resetsInMs must be between 0 and 400 days')
+    engine.submit({ kind: 'relayerQuota', resetsInMs: Math.trunc(ms) })
+    return engine.venue.state.relayed
   },
   'POST /builder-key': ({ engine }, { key, secret, passphrase }) => {
     const own = {

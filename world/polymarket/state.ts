@@ -29,9 +29,12 @@ export type State = {
   /** What wallets held of each outcome before the oldest activity: by wallet, then by condition and outcome. */
   opening: Map<string, Map<string, Holding>>
   relay: Map<string, RelayTransaction>
-  relayed: { day: number; count: number }
+  /** What the relayer has taken of the quota that ends at a time. */
+  relayed: { untilMs: number; count: number }
   relayerKeys: Map<string, { address: string; createdMs: number }>
   builderKeys: Map<string, ApiKey>
+  /** By the code of the builder, in lower case; in ten-thousandths of the dollars of a match. */
+  builderFees: Map<string, BuilderFee>
   /** By their address on EVM chains. */
   bridges: Map<string, Bridge>
   /** By chain and transfer. */
@@ -64,7 +67,13 @@ export type MarketState = {
   /** Seconds and prices of the first outcome, one each minute. */
   samples: [atSeconds: number, price: number][]
   changedMs: number
+  /** What the order book charges now; absent while it is that of the catalog, which Gamma lists in any case. */
+  fee?: Fee | null
 }
+
+export type BuilderFee = { makerBps: number; takerBps: number }
+
+export type Fee = { rate: number; exponent: number }
 
 export type Side = 'BUY' | 'SELL'
 export type OrderType = 'GTC' | 'GTD' | 'FOK' | 'FAK'

@@ -6,6 +6,7 @@ import {
   accountOf,
   addActivity,
   addVersion,
+  feeOf,
   type Match,
   marketOf,
   notify,
@@ -28,13 +29,24 @@ const uuid = (seed: number, sequence: number): string => {
 }
 
 /** The fee of the taker in units: shares * rate * (p * (1 - p))^exponent, rounded down. */
-export const takerFee = (conditionId: string, shares: number, price: number): number => {
-  const { fee } = marketOf(conditionId)
+export const takerFee = (venue: Venue, conditionId: string, shares: number, price: number): number => {
+  const fee = feeOf(venue, conditionId)
   if (!fee) return 0
   const rate = BigInt(Math.round(fee.rate * 10_000))
   const curve = BigInt(price) * BigInt(10_000 - price)
   const exponent = BigInt(fee.exponent)
   return Number((BigInt(shares) * rate * curve ** exponent) / (10_000n * 100_000_000n ** exponent))
+}
+
+/** What the builder of an order takes of a match, beside any other fee; rounded down. */
+export const builderFee = (
+  { state }: Venue,
+  { signed }: Pick<Order, 'signed'>,
+  { role, cash }: { role: 'maker' | 'taker'; cash: number },
+): number => {
+  const fee = state.builderFees.get(signed.builder.toLowerCase())
+  if (!fee) return 0
+  return Math.floor((cash * (role === 'maker' ? fee.makerBps : fee.takerBps)) / 10_000)
 }
 
 type Part = { shares: number; cash: number; fee: number; price: number }
@@ -92,9 +104,12 @@ export const openTrade = (
     const price = takerPrice(taker, order)
     total.shares += shares
     total.cash += cashOf(shares, price)
-    total.fee += takerFee(taker.conditionId, shares, price)
-    return legOf(order, { shares, cash: cashOf(shares, order.price), fee: 0, price: order.price })
+    total.fee += takerFee(venue, taker.conditionId, shares, price)
+    const cash = cashOf(shares, order.price)
+    const fee = builderFee(venue, order, { role: 'maker', cash })
+    return legOf(order, { shares, cash, fee, price: order.price })
   })
+  total.fee += builderFee(venue, taker, { role: 'taker', cash: total.cash })
   const id = uuid(state.seed, state.sequence * 1_000 + state.trades.size)
   const trade: Trade = {
     id,

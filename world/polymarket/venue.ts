@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { type Book, createBook, type Resting } from '#world/venue-core/book.ts'
 import { nextNormal, type RandomState } from '#world/venue-core/random.ts'
 import { type Market, marketByCondition, markets } from './markets.ts'
-import type { Account, Activity, MarketState, Order, Sent, State, Trade } from './state.ts'
+import type { Account, Activity, Fee, MarketState, Order, Sent, State, Trade } from './state.ts'
 
 /** Events for the streams. They leave the process only after the log has been written. */
 export type VenueEvent =
@@ -23,6 +24,16 @@ export type Venue = {
   matches: Match[]
   /** Own resting orders that the order being placed would have met. */
   selfCanceled: number[]
+}
+
+/** The relayer knows this key from the beginning, so that a gateway needs no setting to use the local venue. */
+const localBuilder = {
+  key: 'portico-local-world',
+  secret: createHash('sha256').update('portico local world polymarket builder').digest('base64'),
+  passphrase: 'local',
+  address: '',
+  nonce: '0',
+  createdMs: 0,
 }
 
 const minuteMs = 60_000
@@ -79,9 +90,10 @@ export const newState = (seed: number, nowMs: number): State => {
     activity: [],
     opening: new Map(),
     relay: new Map(),
-    relayed: { day: 0, count: 0 },
+    relayed: { untilMs: 0, count: 0 },
     relayerKeys: new Map(),
-    builderKeys: new Map(),
+    builderKeys: new Map([[localBuilder.key, localBuilder]]),
+    builderFees: new Map(),
     bridges: new Map(),
     carries: new Map(),
     bridgeBlocks: new Map(),
@@ -121,6 +133,12 @@ export const stateOf = ({ state }: Venue, conditionId: string): MarketState => {
   const found = state.markets.get(conditionId)
   if (!found) throw new Error(`There is no market ${conditionId}.`)
   return found
+}
+
+/** What a taker pays, as the order book charges it. */
+export const feeOf = (venue: Venue, conditionId: string): Fee | null => {
+  const { fee } = stateOf(venue, conditionId)
+  return fee === undefined ? marketOf(conditionId).fee : fee
 }
 
 export const bookOf = ({ books }: Venue, conditionId: string): Book => {

@@ -138,6 +138,11 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
     return withdrawalSwapFailed(deps, task, {
       error: { code: 'expired', message: 'The swap could not be prepared in time' },
     })
+  const refused = (fault: Fault): Result => {
+    const { code, message } = fault
+    if (!mayPass(fault, ageMs)) return withdrawalSwapFailed(deps, task, { error: { code, message } })
+    return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
+  }
   try {
     const { swaps, reserve } = deps
     if (!swaps) throw new Fault('unavailable', 'No provider of swaps is configured')
@@ -146,18 +151,17 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
       destination: data.destination!,
       amountUnits: BigInt(received.units),
     })
-    const { data: swap, spend } = await swaps.fund(prepared)
+    const { data: swap, spend } = await swaps.fund(prepared, { isExit: true })
     return {
       next: swapStepNames.sign,
       state: 'held',
       data: { swap, is_sold: false, polls: 0 },
       writes: (tx) => reserve(tx, task, spend, now),
+      onWritesRefused: refused,
     }
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    const { code, message } = fault
-    if (!mayPass(fault, ageMs)) return withdrawalSwapFailed(deps, task, { error: { code, message } })
-    return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
+    return refused(fault)
   }
 }
 

@@ -1,0 +1,289 @@
+import { createBatchLoader } from '#kernel/async/batch-loader.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
+import type { Book } from '#kernel/money/prediction-views.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
+import type { Admission, TaskKind, Tx } from '#kernel/task/task.ts'
+import { query } from '#store/query.ts'
+import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import { chainShares, sharesOf } from './balances.ts'
+import type { PredmktDeps } from './deps.ts'
+import { exitCancelled } from './events.ts'
+import {
+  type BookFacts,
+  type ExitMove,
+  type ExitSale,
+  isComplete,
+  leftUnits,
+  nextOfPair,
+  type PairFacts,
+  releasesOf,
+} from './exit-rules.ts'
+import type { ExitTaskData } from './exit-task.ts'
+import { orderFacts, orderMs } from './order-admission.ts'
+import type { StoredTerms } from './order-task.ts'
+import { walletOfRow } from './store/account-store.ts'
+import { openPairs, type Pair, release } from './store/exit-facts.ts'
+import { changeExit, lockExits } from './store/exit-store.ts'
+import { noteCancelAsked } from './store/order-store.ts'
+
+/**
+ * Take-profit and stop-loss. A take-profit rests in the book for settled shares; a stop-loss, and a take-profit below
+ * the market's smallest order, are watched by the bid of the book. The first that sells ends the other.
+ */
+
+export type ExitDeps = PredmktDeps & { exitTasks: TaskKind; books: BookReader }
+type Watched = { userId: string; venue: string; wallet: VenueWallet; now: Date }
+
+/** A book is read once for all accounts of a round. */
+const bookMs = 1_000
+/** Whether a market without a bid is over is asked so often. */
+const overMs = 15_000
+const booksMax = 2_000
+const batchMax = 50
+const readsMax = 4
+
+export type BookReader = {
+  /** The book of an outcome; undefined where the venue shows none. */
+  of(outcomeId: string): Promise<Book | undefined>
+  isOver(outcomeId: string): Promise<boolean>
+}
+
+export function createBookReader({ venue }: Pick<PredmktDeps, 'venue'>): BookReader {
+  const nowMs = () => performance.now()
+  const books = createTtlCache<Book | undefined>({ ttlMs: bookMs, entriesMax: booksMax, nowMs })
+  const over = createTtlCache<boolean>({ ttlMs: overMs, entriesMax: booksMax, nowMs })
+  const load = createBatchLoader<string, Book>({
+    load: (ids) => loadBooks(venue, ids),
+    loadsMax: readsMax,
+    keysMax: batchMax,
+  })
+  return {
+    of: (outcomeId) => books.get(outcomeId, () => load(outcomeId)),
+    isOver: (outcomeId) =>
+      over.get(outcomeId, async () => {
+        const market = await venue.market({ outcomeId })
+        return market !== undefined && (market.isClosed || market.payoutMicros !== null)
+      }),
+  }
+}
+
+/** One outcome that the venue refuses must not hide the books of the others. */
+async function loadBooks(
+  { books, book }: Pick<PredmktDeps['venue'], 'books' | 'book'>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Book>> {
+  const ignoreRefusal = (fault: unknown): undefined => {
+    if (fault instanceof Fault && !fault.retryable) return undefined
+    throw fault
+  }
+  const all = await books(ids).catch(ignoreRefusal)
+  if (all) return all
+  const each = await Promise.all(ids.map((id) => book(id).catch(ignoreRefusal)))
+  return new Map(each.flatMap((found) => (found ? [[found.outcomeId, found]] : [])))
+}
+
+/** Exits of one account that are advanced at a time, and for how long in one round. */
+const atOnceMax = 8
+const roundMs = 20_000
+
+/** Advances the exits of an account; returns how many purchases have open ones, and the orders to cancel. */
+export async function advanceExits(
+  deps: ExitDeps,
+  account: PredictionAccountRow,
+  now: Date,
+): Promise<{ count: number; strays: string[] }> {
+  const owner = { userId: account.user_id, venue: deps.venue.name }
+  const watched = { ...owner, wallet: walletOfRow(account), now }
+  const pairs = await openPairs(deps.db, owner, now)
+  const strays: string[] = []
+  const endsAt = later(deps.clock.now(), roundMs)
+  const pending = [...pairs]
+  const work = async (): Promise<void> => {
+    for (let pair = pending.shift(); pair && deps.clock.now() < endsAt; pair = pending.shift())
+      await advancePair(deps, watched, pair).then(
+        (found) => strays.push(...found),
+        (error: unknown) => logFailure(deps, { error, entry: pair?.row.order_id }),
+      )
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnceMax, pairs.length) }, work))
+  await releaseMissing(deps, account, { pairs, now }).catch((error: unknown) =>
+    logFailure(deps, { error, user: account.user_id }),
+  )
+  return { count: pairs.length, strays }
+}
+
+/** A failure of one purchase, of whatever kind, must not stop the exits of others. */
+function logFailure(
+  { log }: ExitDeps,
+  { error, ...where }: { error: unknown } & Record<string, unknown>,
+): void {
+  const level = error instanceof Fault ? 'debug' : 'warn'
+  log[level]({ error, ...where }, 'exits not advanced; the next round tries again')
+}
+
+async function advancePair(deps: ExitDeps, watched: Watched, pair: Pair): Promise<string[]> {
+  const { row } = pair
+  const isArmed =
+    isComplete(pair.entry) && pair.exits.some(({ state }) => state === 'waiting' || state === 'watched')
+  const seen = isArmed ? await bookOf(deps, row.outcome_id) : noBook
+  const facts: PairFacts = { ...pair, ...seen, now: watched.now, freeUnits: undefined }
+  let step = nextOfPair(facts)
+  if (step.moves.some(({ sale }) => sale)) {
+    const market = { protocol: row.protocol }
+    const { freeUnits } = await sharesOf(deps, { ...watched, market, outcomeId: row.outcome_id })
+    step = nextOfPair({ ...facts, freeUnits })
+  }
+  if (step.moves.length > 0) await apply(deps, watched, { pair, moves: step.moves })
+  return step.strays
+}
+
+const noBook = { book: undefined, isMarketOver: false }
+
+/** Without the book exits still follow their orders, and none is armed. */
+async function bookOf(
+  deps: ExitDeps,
+  outcomeId: string,
+): Promise<{ book: BookFacts | undefined; isMarketOver: boolean }> {
+  const { books } = deps
+  try {
+    const book = await books.of(outcomeId)
+    const bidMicros = book?.bids[0]?.priceMicros ?? null
+    return {
+      book: book && { bidMicros, tickMicros: book.tickMicros, minSizeUnits: book.minSizeUnits },
+      isMarketOver: bidMicros === null && (await books.isOver(outcomeId)),
+    }
+  } catch (error) {
+    logFailure(deps, { error, outcome: outcomeId })
+    return noBook
+  }
+}
+
+type Moves = { pair: Pair; moves: readonly ExitMove[] }
+
+/** Moves the exits of a purchase together, unless one of them has changed since they were read. */
+async function apply(deps: ExitDeps, watched: Watched, { pair, moves }: Moves): Promise<void> {
+  const { transact, events } = deps
+  const { userId, now } = watched
+  const hasEvents = await transact(async (tx) => {
+    const locked = await lockExits(tx, pair.row.order_id)
+    const isStale = pair.rows.some((row) => {
+      const current = locked.find(({ id }) => id === row.id)
+      return current?.state !== row.state || current.exit_task_id !== row.exit_task_id
+    })
+    if (isStale) return false
+    for (const move of moves) {
+      const { exit, state, orderId, triggerMicros, attempts = exit.attempts, error, sale } = move
+      const taskId = sale && (await start(deps, tx, { ...watched, pair, exit, sale }))
+      await changeExit(tx, {
+        id: exit.id,
+        from: exit.state,
+        state,
+        attempts,
+        now,
+        ...(orderId !== undefined && { order_id: orderId }),
+        ...(triggerMicros !== undefined && { trigger_price: triggerMicros }),
+        ...(error !== undefined && { error }),
+        ...(taskId !== undefined && { exit_task_id: taskId }),
+      })
+    }
+    const ended = moves.flatMap(({ exit, state, error }) => {
+      const row = pair.rows.find(({ id }) => id === exit.id)
+      return row && state === 'cancelled' && error !== undefined ? exitCancelled(row, error, now) : []
+    })
+    if (ended.length > 0) await events.add(tx, userId, ended)
+    return ended.length > 0
+  })
+  if (hasEvents) events.notify(userId)
+}
+
+type Started = Watched & { pair: Pair; exit: ExitMove['exit']; sale: ExitSale }
+
+async function start(
+  deps: ExitDeps,
+  tx: Tx,
+  { userId, wallet, pair: { row }, exit, sale }: Started,
+): Promise<string> {
+  const { enqueue, exitTasks, policy, chain } = deps
+  const data: ExitTaskData = {
+    wallet,
+    terms: termsOfSale(row, sale),
+    leg: exit.leg,
+    entry_order_id: row.order_id,
+    cost_units: '0',
+    counted_units: '0',
+    replaces: sale.replaces,
+  }
+  await noteCancelAsked(tx, sale.replaces)
+  const action = { userId, ...orderFacts(deps, 0n), principal: 'gateway' as const }
+  const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
+  const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
+  return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })
+}
+
+const termsOfSale = (
+  { outcome_id }: PredictionOrderRow,
+  { type, priceMicros, sizeUnits }: ExitSale,
+): StoredTerms => ({
+  outcomeId: outcome_id,
+  side: 'sell',
+  timeInForce: type === 'rest' ? 'gtc' : 'fak',
+  postOnly: false,
+  expiresAt: null,
+  priceMicros: priceMicros === null ? null : String(priceMicros),
+  sizeUnits: String(sizeUnits),
+  allInUnits: null,
+  maxFeeUnits: null,
+})
+
+/** The shares of exits are compared with the chain so often, and given up once they were missing for so long. */
+const sharesReadMs = 60_000
+const missingMs = 2 * 60_000
+
+type Checked = { pairs: readonly Pair[]; now: Date }
+
+/** Makes purchases with exits give up shares that have left the wallet without a trade. */
+async function releaseMissing(
+  deps: ExitDeps,
+  { user_id: userId, wallet_address: wallet, shares_read_at: readAt }: PredictionAccountRow,
+  { pairs, now }: Checked,
+): Promise<void> {
+  const { db, venue, transact } = deps
+  if (readAt !== null && now < later(readAt, sharesReadMs)) return
+  // While trades are open, the chain and the record differ.
+  const isOpen = ({ entry, sales }: Pair) => [entry, ...sales].some(({ openUnits }) => openUnits > 0n)
+  const withExits = pairs.filter(({ exits }) => exits.length > 0)
+  const byOutcome = Map.groupBy(withExits.toSorted(byTime), ({ row }) => row.outcome_id)
+  const outcomes = [...byOutcome].filter(([, lots]) => !lots.some(isOpen))
+  const heldUnits = await chainShares(
+    deps,
+    wallet,
+    outcomes.map(([outcomeId, [pair]]) => ({ outcomeId, market: { protocol: pair!.row.protocol } })),
+  )
+  await transact(async (tx) => {
+    await query(tx, 'update prediction_account set shares_read_at = $3 where user_id = $1 and venue = $2', [
+      userId,
+      venue.name,
+      now,
+    ])
+    for (const [index, [, lots]] of outcomes.entries()) {
+      const units = lots.map((pair) => ({ id: pair.row.order_id, leftUnits: leftUnits(pair) }))
+      const releases = releasesOf(units, heldUnits[index] ?? 0n)
+      const isMissing = lots.every(({ row }) => row.short_since && now >= later(row.short_since, missingMs))
+      if (isMissing) await release(tx, releases)
+      const since = releases.length === 0 || isMissing ? null : now
+      await query(
+        tx,
+        `update prediction_order set short_since = case when $2::timestamptz is not null
+           then coalesce(short_since, $2) end
+         where order_id = any($1) and (short_since is null) = ($2::timestamptz is not null)`,
+        [lots.map(({ row }) => row.order_id), since],
+      )
+    }
+  })
+}
+
+const byTime = (a: Pair, b: Pair): number =>
+  a.row.at.getTime() - b.row.at.getTime() || a.row.order_id.localeCompare(b.row.order_id)

@@ -1,0 +1,192 @@
+import type { MeasuredTrade } from '#features/predmkt/measured-trades.ts'
+import { builderFeeUnits } from '#kernel/money/builder-fee.ts'
+import { mulDiv } from '#kernel/money/money.ts'
+import type { SettlementState, TakerFee } from '#kernel/money/prediction-views.ts'
+import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
+import type { PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import { type AccountKey, lockAccount } from './account-store.ts'
+import { releaseSold } from './exit-facts.ts'
+import { countHeld } from './fill-costs.ts'
+
+/** The account's own legs of trades, as the venue lists them. Only a confirmed one is money or shares. */
+
+const dollarUnits = 1_000_000n
+
+export type NamedTrade = {
+  trade: MeasuredTrade
+  title: string
+  protocol: string
+  feeUnits: bigint
+  /** Dollars without the fee. */
+  cashUnits: bigint
+}
+type FeeOf = (fee: TakerFee | null, priceMicros: bigint, sizeUnits: bigint) => bigint
+
+/** Adds what the venue's list of trades leaves out, from the order that the gateway signed. */
+export function namedTrade(
+  trade: MeasuredTrade,
+  order: Pick<PredictionOrderRow, 'title' | 'protocol' | 'fee'>,
+  feeOf: FeeOf,
+): NamedTrade {
+  const { role, side, feeRateBps, parts, netUnits } = trade
+  const hasFee = role === 'taker' && feeRateBps !== '0'
+  const fee = order.fee as TakerFee | null
+  const rounding = side === 'buy' ? 'up' : 'down'
+  let [feeUnits, listed] = [builderFeeUnits(fee?.builder, trade), 0n]
+  for (const { priceMicros, sizeUnits } of parts) {
+    if (hasFee) feeUnits += feeOf(fee, priceMicros, sizeUnits)
+    listed += mulDiv(sizeUnits, priceMicros, dollarUnits, rounding)
+  }
+  const measured = netUnits === null ? null : side === 'buy' ? netUnits - feeUnits : netUnits + feeUnits
+  return { trade, title: order.title, protocol: order.protocol, feeUnits, cashUnits: measured ?? listed }
+}
+
+export type FillChange = { before: SettlementState | null; fill: PredictionFillRow }
+
+/**
+ * Stores trades, and returns those whose state has changed. A final state does not change any more. Exits give up what
+ * was sold by hand.
+ */
+export async function recordTrades(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  trades: readonly NamedTrade[],
+): Promise<FillChange[]> {
+  if (trades.length === 0) return []
+  // A task and a comparison can read the same trade at the same time.
+  await lockAccount(db, { userId, venue })
+  const known = await settlementsOf(
+    db,
+    { userId, venue },
+    trades.map(({ trade }) => trade.tradeId),
+  )
+  const changes: FillChange[] = []
+  for (const named of trades) {
+    const before = known.get(keyOf(named.trade)) ?? null
+    if (before !== null && (isFinal(before) || before === named.trade.settlement)) continue
+    changes.push({ before, fill: await recordTrade(db, { userId, venue }, named) })
+  }
+  const fills = changes.map(({ fill }) => fill)
+  await releaseSold(db, { userId, venue }, fills)
+  const confirmed = fills.flatMap((fill) => (fill.settlement === 'confirmed' ? fill.outcome_id : []))
+  for (const outcomeId of new Set(confirmed)) await countHeld(db, { userId, venue }, outcomeId)
+  return changes
+}
+
+async function recordTrade(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  { trade, title, protocol, feeUnits, cashUnits }: NamedTrade,
+): Promise<PredictionFillRow> {
+  const { side, sizeUnits, priceMicros } = trade
+  const [row] = await query<PredictionFillRow>(
+    db,
+    `insert into prediction_fill as f (trade_id, order_id, user_id, venue, market_id, outcome_id, outcome, title,
+       protocol, side, role, price, size, cash, fee, settlement, tx_hash, matched_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+     on conflict (user_id, venue, trade_id, order_id) do update set settlement = excluded.settlement,
+       cash = excluded.cash, fee = excluded.fee,
+       tx_hash = coalesce(excluded.tx_hash, f.tx_hash), updated_at = excluded.updated_at
+     returning f.*`,
+    [
+      trade.tradeId,
+      trade.orderId,
+      userId,
+      venue,
+      trade.marketId,
+      trade.outcomeId,
+      trade.outcome,
+      title,
+      protocol,
+      side,
+      trade.role,
+      priceMicros,
+      String(sizeUnits),
+      String(cashUnits),
+      String(feeUnits),
+      trade.settlement,
+      trade.txHash,
+      trade.matchedAt,
+      trade.updatedAt,
+    ],
+  )
+  return row!
+}
+
+export const fillsOfOrder = (db: Queryable, orderId: string): Promise<PredictionFillRow[]> =>
+  fetchAll(
+    db,
+    builder.selectFrom('prediction_fill').selectAll().where('order_id', '=', orderId).orderBy('matched_at'),
+  )
+
+export const recentFills = (
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  limit: number,
+): Promise<PredictionFillRow[]> =>
+  fetchAll(
+    db,
+    builder
+      .selectFrom('prediction_fill')
+      .selectAll()
+      .where('user_id', '=', userId)
+      .where('venue', '=', venue)
+      .orderBy('matched_at', 'desc')
+      .orderBy('trade_id')
+      .limit(limit),
+  )
+
+export type FillSums = {
+  outcome_id: string
+  market_id: string
+  outcome: string
+  title: string
+  protocol: string
+  /** After the last confirmed fill; null without one. */
+  held: string | null
+  held_cost: string | null
+  realized: string | null
+  /** Shares that left by a redemption, and what it paid. */
+  redeemed: string
+  payout: string
+  unsettled_buy: string
+  unsettled_sell: string
+}
+
+const last = (column: string) =>
+  `(array_agg(${column} order by matched_at desc, side desc, trade_id desc, order_id desc)
+     filter (where settlement = 'confirmed'))[1] as ${column}`
+
+/** What is held per outcome, and what is on its way. */
+export const fillSums = (db: Queryable, { userId, venue }: AccountKey): Promise<FillSums[]> =>
+  query(
+    db,
+    `select f.*, coalesce(r.shares, 0) as redeemed, coalesce(r.payout, 0) as payout from (
+       select user_id, venue, outcome_id, max(market_id) as market_id, max(outcome) as outcome, max(title) as title,
+         max(protocol) as protocol, ${last('held')}, ${last('held_cost')}, ${last('realized')},
+         coalesce(sum(size) filter (where side = 'buy' and settlement not in ('confirmed', 'failed')), 0) as unsettled_buy,
+         coalesce(sum(size) filter (where side = 'sell' and settlement not in ('confirmed', 'failed')), 0) as unsettled_sell
+       from prediction_fill where user_id = $1 and venue = $2 group by user_id, venue, outcome_id) f
+     left join prediction_redemption r using (user_id, venue, market_id, outcome_id)`,
+    [userId, venue],
+  )
+
+type FillKey = { tradeId: string; orderId: string }
+export const keyOf = ({ tradeId, orderId }: FillKey): string => `${tradeId} ${orderId}`
+export const isFinal = (settlement: SettlementState | undefined): boolean =>
+  settlement === 'confirmed' || settlement === 'failed'
+
+/** How far these trades are by the record. */
+export async function settlementsOf(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  tradeIds: readonly string[],
+): Promise<Map<string, SettlementState>> {
+  const rows = await query<FillKey & { settlement: SettlementState }>(
+    db,
+    `select trade_id as "tradeId", order_id as "orderId", settlement from prediction_fill
+     where user_id = $1 and venue = $2 and trade_id = any($3)`,
+    [userId, venue, tradeIds],
+  )
+  return new Map(rows.map((row) => [keyOf(row), row.settlement]))
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { contracts } from '#world/polymarket/chain/addresses.ts'
+import { operatorOf } from '../harness/admin.ts'
+import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
+import {
+  atVenue,
+  cashOf,
+  type Ended,
+  executed,
+  type Market,
+  marketBy,
+  micros,
+  moveOutcomeShares,
+  positionOf,
+  predictionVenue,
+  sellable,
+  run,
+  setUp,
+  statusOf,
+} from './predmkt-calls.ts'
+import { createFundedPerson } from './users.ts'
+import { base, polygon, solana, type World, worldOf } from './world.ts'
+
+describe('the wallet of a user at the prediction market', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  let database: pg.Pool
+  before(async () => {
+    gateway = await freshGateway(
+      { RATE_MONEY: '0', RATE_EXIT: '0' },
+      { ownWorld: 'the venue pauses a dollar, restarts, and shares are moved' },
+    )
+    world = await worldOf(gateway.world)
+    database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+  })
+  after(async () => {
+    await database?.end()
+    await gateway?.[Symbol.asyncDispose]()
+  })
+
+  const venue = (method: string, path: string, body?: object) =>
+    predictionVenue(gateway.world)(method, path, body)
+  const setUpPerson = async () => {
+    const person = await createFundedPerson(gateway.url)
+    await setUp(person)
+    return person
+  }
+  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
+  /** Sends a call from a wallet at the venue without the gateway, as if the key were used elsewhere. */
+  const sendAs = async (from: string, to: string, data: string) => {
+    const url = world.manifest.urls.evm[polygon]
+    await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
+    await world.rpc('anvil_impersonateAccount', [from], url)
+    const hash = await world.rpc('eth_sendTransaction', [{ from, to, data }], url)
+    const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
+    const receipt = await eventually(mined, 'the call has run')
+    assert.equal((receipt as { status: string }).status, '0x1')
+  }
+
+  test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
+    const [person, other] = await Promise.all([setUpPerson(), setUpPerson()])
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
+    const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
+    const market = body.markets.find((each) => each.protocol === 'v1' && !each.neg_risk)!
+    const outcomeId = market.outcomes[0]!.outcome_id
+    const order = { outcome_id: outcomeId, side: 'BUY', order_type: 'FOK', amount_usd: '5' }
+    await executed(person, '/predmkt/order', order)
+    const shares = (await atVenue(person)).find(({ kind }) => kind === 'outcome_token')!
+    const [from, to] = await Promise.all([statusOf(person), statusOf(other)])
+    const units = BigInt(shares.amount)
+    await moveOutcomeShares(world, { from: from.safe_address, to: to.safe_address, market, outcomeId, units })
+    const arrived = await eventually(async () => positionOf(other, outcomeId), 'the venue lists the shares')
+    assert.deepEqual([arrived.size, arrived.cost_usd, arrived.unrealized_usd], [shares.balance, null, null])
+    const [held] = await atVenue(other)
+    assert.deepEqual([held?.kind, held?.amount, held?.cost_basis_usd], ['outcome_token', shares.amount, null])
+    assert.equal(await positionOf(person, outcomeId), undefined)
+  })
+
+  test('what lies in a wallet of an earlier kind moves to the new one, and missing approvals are completed', async () => {
+    const [person, donor] = await Promise.all([createFundedPerson(gateway.url), setUpPerson()])
+    await executed(donor, '/predmkt/fund-safe', { amount_usd: '20' })
+    const slugs = [
+      'fed-cuts-rates-in-december',
+      'ada-winter-wins-the-mayoral-race',
+      'new-phone-before-march',
+      'alpha-is-the-largest-company',
+    ]
+    const markets = await Promise.all(slugs.map((slug) => marketBy(donor, slug)))
+    for (const { outcomes } of markets) {
+      const [yes] = outcomes
+      const order = { outcome_id: yes!.outcome_id, side: 'BUY', order_type: 'FOK', amount_usd: '4' }
+      await executed(donor, '/predmkt/order', order)
+    }
+    const { safe_address: from } = await statusOf(donor)
+    const control = predictionVenue(gateway.world)
+    const { safe } = await control<{ safe: string }>('POST', '/safe', { owner: person.evm })
+    const shares = (await atVenue(donor)).filter(({ kind }) => kind === 'outcome_token')
+    assert.equal(shares.length, slugs.length)
+    for (const each of shares) {
+      const units = BigInt(each.amount) / 2n
+      const market = markets.find(({ outcomes }) => outcomes.some(({ outcome_id: id }) => id === each.outcome_id))!
+      await moveOutcomeShares(world, { from, to: safe, market, outcomeId: each.outcome_id!, units })
+    }
+    const dollars = { pusd: '11.000001', usdc: '7.5', usdce: '5' }
+    for (const [token, amount] of Object.entries(dollars))
+      await venue('POST', '/credit', { wallet: safe, token, amount })
+    const balancesOf = (wallet: string) =>
+      control<Record<'pusd' | 'usdc' | 'usdce', string> & { shares: Record<string, string> }>(
+        'GET',
+        `/balances?wallet=${wallet}&tokens=${shares.map(({ outcome_id: id }) => id).join()}`,
+      )
+    const before = await balancesOf(safe)
+    assert.deepEqual(
+      Object.values(before.shares).map(micros),
+      shares.map(({ amount }) => BigInt(amount) / 2n),
+    )
+
+    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
+    const { result } = await executed(person, '/predmkt/setup/v2')
+    const { safe_address: wallet } = await statusOf(person)
+    assert.deepEqual(
+      [result.setup_complete, result.v2_complete, result.wallet_kind, result.safe_address],
+      [true, true, 'deposit_wallet', wallet],
+    )
+    assert.notEqual(wallet.toLowerCase(), safe.toLowerCase())
+    const empty = await balancesOf(safe)
+    assert.deepEqual([empty.pusd, empty.usdc, empty.usdce, ...Object.values(empty.shares)].map(micros), [
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+    ])
+    const moved = await balancesOf(wallet)
+    assert.deepEqual(moved.shares, before.shares)
+    const cash = Object.values(dollars).reduce((sum, amount) => sum + micros(amount), 0n)
+    assert.deepEqual([micros(moved.pusd), await cashOf(person)], [cash, cash])
+    for (const { outcome_id: id } of shares) {
+      const position = await eventually(async () => positionOf(person, id!), 'the venue lists the shares')
+      assert.equal(micros(position.size), micros(before.shares[id!]!))
+    }
+
+    // The approvals of a wallet that was set up before the second protocol came.
+    const approval = `0xa22cb465${word(contracts.exchangeV3)}${number(0)}`
+    await sendAs(wallet, contracts.positionManager, approval)
+    const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
+      string,
+      unknown
+    >
+    assert.deepEqual([isComplete, protocols], [false, { v1: true, v2: false }])
+    await executed(person, '/predmkt/setup/v2')
+    assert.deepEqual((await statusOf(person)).protocols, { v1: true, v2: true })
+    for (const { outcomes } of markets) {
+      const id = outcomes[0]!.outcome_id
+      const amount = String(Number(sellable(before.shares[id]!)) / 1e6)
+      const sale = { outcome_id: id, side: 'SELL', order_type: 'FAK', amount_shares: amount }
+      await executed(person, '/predmkt/order', sale)
+    }
+  })
+
+  test('money comes and goes by any chain, also while the venue takes one of its dollars alone', async () => {
+    const person = await setUpPerson()
+    const funds = [
+      { amount_usd: '30' },
+      { amount_usd: '20', source_chain_id: solana, source_token_address: 'USDC' },
+    ]
+    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdc', state: 'paused' })
+    let cash = 0n
+    for (const body of funds) {
+      const funded = await executed(person, '/predmkt/fund-safe', body)
+      cash += micros(funded.result.amount_usd!)
+      assert.equal(await cashOf(person), cash)
+    }
+    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdc', state: 'open' })
+
+    const usdc = world.manifest.contracts[base]!.usdc
+    const places = [
+      { body: { destination_chain_id: base }, balance: () => world.balance(base, person.evm, usdc) },
+      { body: { token: 'coin' }, balance: () => world.balance(polygon, person.evm) },
+    ]
+    for (const { body, balance } of places) {
+      const before = await balance()
+      const { result } = await executed(person, '/predmkt/withdraw', { amount_usdc: '10', ...body })
+      assert.equal((await balance()) - before, BigInt(result.amount!), JSON.stringify(result))
+      assert.ok(micros(result.amount_usd!) > micros('9'), JSON.stringify(result))
+      cash -= micros('10')
+      assert.equal(await cashOf(person), cash)
+    }
+  })
+
+  test('money whose second leg is refused for its gas stays in the own wallet, and the task says so', async () => {
+    const person = await setUpPerson()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '30' })
+    const usdc = world.manifest.contracts[polygon]!.usdc
+    const usdcThere = () => world.balance(polygon, person.evm, usdc)
+    const was = await usdcThere()
+    /** What a sponsor pays for the user today on Polygon is used up. */
+    const spendGas = () =>
+      database.query(
+        `update sponsor_day set wei = wei + 1e18 where chain_id = '137' and user_id =
+           (select user_id from wallet where lower(address) = lower($1))`,
+        [person.evm],
+      )
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 3_000, maxMs: 3_000 } })
+    const body = { amount_usdc: '10', destination_chain_id: base }
+    const { body: accepted } = await person.call<Ended>('POST /predmkt/withdraw', { body })
+    await spendGas()
+    const withdrawn = (await person.ended(accepted.task_id)) as unknown as Ended
+    assert.deepEqual([withdrawn.status, withdrawn.outcome], ['failed', 'partial'], JSON.stringify(withdrawn))
+    assert.match(withdrawn.error!.message, /gas budget is used up.* 10 USDC are in your wallet on Polygon/)
+    assert.equal((await usdcThere()) - was, micros('10'))
+
+    await venue('POST', '/realism', { preset: 'quiet' })
+    const before = await usdcThere()
+    const terms = { amount_usd: '20', source_chain_id: base }
+    const funded = await run(person, '/predmkt/fund-safe', terms)
+    assert.deepEqual([funded.status, funded.outcome], ['failed', 'partial'], JSON.stringify(funded))
+    assert.match(funded.error!.message, /gas budget is used up.* USDC are in your wallet on Polygon/)
+    const { remaining } = funded.result as unknown as { remaining: { place: string; amount: string } }
+    assert.deepEqual([remaining.place, BigInt(remaining.amount)], ['wallet', (await usdcThere()) - before])
+  })
+
+  test('the status says what the venue takes, and the key of a suspended user is revoked until the next set-up', async () => {
+    const person = await setUpPerson()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
+    const market = await marketBy(person, 'recession-declared-next-year')
+    const order = { outcome_id: market.outcomes[0]!.outcome_id, side: 'BUY', price: '0.01', size: '10' }
+    const trading = async () => {
+      const { trading: now, trading_until: until } = await statusOf(person)
+      return [now, until === null]
+    }
+    for (const [mode, shown, isOpenEnded] of [
+      ['restarting', 'restarting', true],
+      ['postOnly', 'post_only', false],
+    ] as const) {
+      await venue('POST', '/mode', { mode, forMs: 8_000 })
+      const placed = executed(person, '/predmkt/order', order)
+      await eventually(async () => ((await trading())[0] === shown ? true : undefined), `trading is ${shown}`)
+      assert.deepEqual(await trading(), [shown, isOpenEnded])
+      await placed
+      await eventually(async () => ((await trading())[0] === 'open' ? true : undefined), 'trading is open')
+    }
+    await executed(person, '/predmkt/order/cancel', { cancel_all: true })
+
+    using folder = dataFolder()
+    const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+    await operator.act('left', 'users', 'freeze', person.agentId)
+    const isRevoked = async () => {
+      const { rows } = await database.query<{ open: string }>(
+        `select count(*) as open from prediction_key k join app_user u on u.id = k.user_id
+         where u.agent_id = $1 and k.revoked_at is null`,
+        [person.agentId],
+      )
+      return rows[0]?.open === '0' ? true : undefined
+    }
+    await eventually(isRevoked, 'the key is revoked')
+    await operator.act('came back', 'users', 'unfreeze', person.agentId)
+    const early = await person.call('POST /predmkt/order', { body: order })
+    assert.deepEqual([early.status, early.body.code], [409, 'setup_incomplete'])
+    await executed(person, '/predmkt/setup')
+    await executed(person, '/predmkt/order', order)
+    await executed(person, '/predmkt/order/cancel', { cancel_all: true })
+  })
+})
