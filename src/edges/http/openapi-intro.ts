@@ -56,6 +56,8 @@ const tags: Record<string, string> = {
   outstanding_orders: 'Everything that waits for a price, to list and to cancel.',
   perp: 'Perpetual futures: setup, funding, then orders.',
   spot_venue: 'Spot markets against USDC; they share setup and funding with `perp`.',
+  predmkt:
+    'Prediction markets: find one, set the account up, fund it, and trade shares that pay 1 USD if right.',
   notifications: 'Events of tasks, orders and positions, as a stream or by page.',
   agents: 'Agents with a key pair that a person has linked to the account, to decide for them.',
   webhooks: 'Addresses to which events are posted, signed.',
