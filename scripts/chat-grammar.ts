@@ -30,6 +30,7 @@ const titles: Readonly<Record<string, string>> = {
   perp: 'Perpetuals',
   'spot venue': 'Spot',
   earn: 'Vault',
+  predictions: 'Prediction markets',
   account: 'Account',
   meta: 'Talk',
 }

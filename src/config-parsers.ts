@@ -57,6 +57,8 @@ export const optionalIssuer: Parse<string | undefined> = (value) => {
   const isIssuer = issuer && /^https?:$/.test(issuer.protocol) && !issuer.search && !issuer.hash
   return isIssuer ? value : reject('an http or https URL without a query')
 }
+export const optionalWord: Parse<string | undefined> = (value) =>
+  value === '' || /^0x[0-9a-fA-F]{64}$/.test(value) ? optional(value) : reject('0x and 64 hexadecimal digits')
 export const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
 /** `local` is the world that starts with the gateway; an upstream that is `off` is not served. */
 export const upstream: Parse<string | undefined> = (value) => {

@@ -37,6 +37,7 @@ const moneyNames = [
   'POLYGON_RPC_URL',
   'SOLANA_RPC_URL',
   'HYPERLIQUID_URL',
+  'POLYMARKET_URL',
   'RELAY_URL',
   'LIFI_URL',
 ] as const
@@ -48,6 +49,7 @@ export const upstreamNames = [
   'POLYGON_RPC_URL',
   'SOLANA_RPC_URL',
   'HYPERLIQUID_URL',
+  'POLYMARKET_URL',
   'RELAY_URL',
   'LIFI_URL',
   'PRICES_URL',
@@ -66,6 +68,7 @@ const optionalUpstreamNames: readonly string[] = [
   'HONEYPOT_URL',
   'RUGCHECK_URL',
   'HYPERLIQUID_URL',
+  'POLYMARKET_URL',
   'RELAY_URL',
   'LIFI_URL',
   'COINBASE_URL',
@@ -91,6 +94,7 @@ export const initialOutsideLocal: Readonly<Record<string, string>> = {
   COOLING_SECONDS: '86400',
   SIGNUP_GRANTS_PER_DAY: '10',
   WEBHOOK_LOOPBACK: 'denied',
+  POLYMARKET_BUILDER_KEY: '',
   HYPERLIQUID_NETWORK: 'mainnet',
   // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
   HYPERLIQUID_BALANCE_DRIFT: 'log',

@@ -18,6 +18,7 @@ import {
   optionalOneOf,
   optionalToken,
   optionalUrl,
+  optionalWord,
   type Parse,
   plans,
   problemsOfDurability,
@@ -33,6 +34,7 @@ import {
   worldPlans,
   worldTills,
 } from './config-payments.ts'
+import { optionalBuilderKey, worldBuilderKey } from './config-predictions.ts'
 import {
   initialOutsideLocal,
   problemsInLocal,
@@ -265,6 +267,22 @@ export const variables = {
     '1',
     'Fee of the venue for a withdrawal; not verified live',
   ),
+  POLYMARKET_URL: variable(
+    upstream,
+    'local',
+    'Domain of the prediction market, https://polymarket.com, whose services have fixed names below it; off outside the local environment',
+  ),
+  POLYMARKET_BUILDER_KEY: variable(
+    optionalBuilderKey,
+    worldBuilderKey,
+    'Builder API key of the operator at the prediction market, as key:secret:passphrase; without it nobody is set up there',
+  ),
+  POLYMARKET_BUILDER_CODE: variable(
+    optionalWord,
+    '',
+    'Code of the operator as a builder, 32 bytes as hexadecimal text, in every order; empty: none',
+  ),
+  POLYMARKET_MIN_FUND_USD: variable(decimal, '1', 'Smallest funding of a prediction account'),
   FINALITY: variable(
     oneOf('local', 'public'),
     'local',

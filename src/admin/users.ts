@@ -1,6 +1,7 @@
 import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed25519.ts'
 import * as auth from '#features/auth/store.ts'
 import * as policy from '#features/policy/store.ts'
+import { scheduleSyncOfUser } from '#features/predmkt/store/account-store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
 import { operatorText } from '#kernel/task/operator-text.ts'
 import { type Queryable, query } from '#store/query.ts'
@@ -26,7 +27,10 @@ const setSuspension =
       await auth.setSuspended(tx, id, suspended ? session.clock.now() : null)
       await session.record(tx, { command: suspended ? 'users freeze' : 'users unfreeze', subject: id })
       const found = await auth.tokenHashesOf(tx, id)
-      if (suspended) await endRuns(tx, { userId: id, at: session.clock.now() })
+      if (suspended) {
+        await endRuns(tx, { userId: id, at: session.clock.now() })
+        await scheduleSyncOfUser(tx, id, session.clock.now())
+      }
       return found
     })
     await session.notify([...accessTopics(id, hashes), ...webhookTopics(id)])

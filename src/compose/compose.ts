@@ -46,7 +46,7 @@ export type Overrides = CoreOverrides &
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
 function labelsOf(urls: UpstreamUrls): Record<string, string> {
-  const { evm, control, worldId, ...services } = urls
+  const { evm, polymarket, control, worldId, ...services } = urls
   const named = {
     ethereum: evm['1'],
     base: evm['8453'],
@@ -55,9 +55,9 @@ function labelsOf(urls: UpstreamUrls): Record<string, string> {
     polygon: evm['137'],
     ...services,
   }
-  return Object.fromEntries(
-    Object.entries(named).flatMap(([name, url]) => (url ? [[new URL(url).origin, name]] : [])),
-  )
+  const labels = Object.entries(named).flatMap(([name, url]) => (url ? [[new URL(url).origin, name]] : []))
+  const predictions = Object.values(polymarket ?? {}).map((url) => [new URL(url).origin, 'polymarket'])
+  return Object.fromEntries([...labels, ...predictions])
 }
 
 type ScheduleClockDeps = { core: Core; control: string | undefined; net: Net }

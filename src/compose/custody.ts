@@ -22,6 +22,7 @@ import { comparedHashes } from '#store/record-found-effect.ts'
 import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { hyperliquidCrypto } from '#upstreams/hyperliquid/lazy-signing.ts'
+import { polymarketCrypto } from '#upstreams/polymarket/sign.ts'
 import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
@@ -29,6 +30,7 @@ import type { Core } from './core.ts'
 import {
   bridgeOf,
   custodyChains,
+  custodyPrediction,
   custodySvmChains,
   custodyVenue,
   keysOf,
@@ -63,6 +65,7 @@ export function openCustody(
   const served = {
     venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId),
     swaps: urls.relay !== undefined || urls.lifi !== undefined,
+    predictions: urls.polymarket !== undefined && ports.has('137'),
   }
   const { keystore, keyEncryptionKeys } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = createCachedWallets()
@@ -94,6 +97,7 @@ export function openCustody(
       decoder: svmDecoder,
       chains: custodySvmChains(config, table, { svmPorts, swaps: served.swaps }),
     },
+    predictions: served.predictions ? [{ ...custodyPrediction(config), crypto: polymarketCrypto }] : [],
     venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)

@@ -12,6 +12,7 @@ import { openImages } from './files-and-images.ts'
 import { openMarkets } from './markets.ts'
 import { oauthSection } from './oauth.ts'
 import { openPolicy } from './policy-and-approvals.ts'
+import { openPredmkt } from './predmkt.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
@@ -38,7 +39,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
 const orderPricesMs = 1_000
 
 /** Opens the parts that several sections read: prices, and the holdings of users. */
-function openShared(deps: Parts) {
+function openShared(deps: Parts & Pick<Parameters<typeof openHoldings>[0], 'venueHoldings'>) {
   const priceDeps = { url: deps.urls.prices ?? '', net: deps.net, clock: deps.core.clock }
   const prices = createPrices(priceDeps)
   const orderPrices = createPrices({ ...priceDeps, freshMs: orderPricesMs })
@@ -49,7 +50,7 @@ function openShared(deps: Parts) {
 export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const { core, chains, custody, probe } = deps
   const { db, clock, taskEngine } = core
-  const shared = openShared(deps)
+  const shared = openShared({ ...deps, venueHoldings: () => predmkt?.holdings })
   const wallets = openWallets(shared)
   const access = openAuth({ ...deps, onSignup: wallets.onSignup }, overrides)
   const { auth, credits } = access
@@ -57,6 +58,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const security = openSecurity(deps)
   const swaps = openSwap({ ...shared, verdicts: security.verdicts, hooks: openSwapHooks(shared) })
   const trading = openVenueFeatures({ ...shared, swaps }, overrides)
+  const predmkt = openPredmkt({ ...shared, swaps })
   const orders = openOrders({ ...shared, swaps: swaps.execution }, overrides)
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
@@ -76,6 +78,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     shared.earn ?? {},
     trading?.perp ?? {},
     trading?.spot ?? {},
+    predmkt ?? {},
     markets?.section ?? {},
     strategies?.section ?? {},
     swaps,

@@ -20,6 +20,7 @@ import type { limitOrderKind } from '#features/limit-orders/view.ts'
 import { operatorEndOfFund } from '#features/perp/fund-operator-end.ts'
 import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operator-end.ts'
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
+import type { exitKind } from '#features/predmkt/exit-task.ts'
 import type { runKindName } from '#features/schedules/run.ts'
 import type { triggerKind } from '#features/spot-venue/trigger-store.ts'
 import type { syncKind } from '#features/subscriptions/sync.ts'
@@ -57,6 +58,7 @@ type TaskKindName =
   | typeof limitOrderKind
   | typeof triggerKind
   | 'venue_key_renewal'
+  | typeof exitKind
   | typeof faucetGrantKind
   | typeof grantKind
   | typeof syncKind
@@ -139,6 +141,14 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     perp_setup: operatorEndOfSetup(perp),
     venue_key_renewal: operatorEndOfSetup(perp),
     spot_trigger: reportedEnd,
+    predmkt_exit: reportedEnd,
+    predmkt_setup: reportedEnd,
+    predmkt_setup_v2: reportedEnd,
+    predmkt_order: reportedEnd,
+    predmkt_fund: reportedEnd,
+    predmkt_withdraw: reportedEnd,
+    predmkt_redeem: reportedEnd,
+    predmkt_cancel: hasNoEffect,
     chat: hasNoEffect,
     recommendations_refresh: hasNoEffect,
     image_create: hasNoEffect,

@@ -15,7 +15,7 @@ export const sendingChains = ({ table, ports, svmPorts }: Chains): Chain[] =>
   )
 
 export function recipientAddresses(config: Config, { table, ports, svmPorts }: Chains): RecipientAddresses {
-  const { contracts } = platformLimits(config, table, { venue: true, swaps: true })
+  const { contracts } = platformLimits(config, table, { venue: true, swaps: true, predictions: true })
   const reservedOn = (row: Chain) =>
     row.family === 'evm'
       ? [row.multicall, row.delegate, row.swaps?.wrapped, ...(ports.get(row.id)?.sponsor.signers ?? [])]

@@ -1,6 +1,7 @@
 import type { Config } from '#config.ts'
 import type { SigningChain } from '#engines/custody/evm-rules.ts'
 import { createEnvKek, createKeyEncryptionKeys } from '#engines/custody/key-encryption-keys.ts'
+import type { SigningPredictionVenue } from '#engines/custody/prediction-rules.ts'
 import type { SigningSvmChain } from '#engines/custody/svm-rules.ts'
 import type { SigningVenue } from '#engines/custody/venue-rules.ts'
 import { imageBytesMax } from '#features/image/image.ts'
@@ -17,6 +18,13 @@ import { isRemote } from '#kernel/wire/remote-url.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createVaultTransit } from '#upstreams/kms/kms.ts'
+import type { RelayerKey } from '#upstreams/polymarket/auth-headers.ts'
+import {
+  exchanges,
+  chainId as predictionChainId,
+  contracts as predictionContracts,
+} from '#upstreams/polymarket/contracts.ts'
+import { walletsOf } from '#upstreams/polymarket/wallet-addresses.ts'
 import { svmCaps, swapCaps, swapContractsOf } from './custody-swap-caps.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
@@ -115,12 +123,12 @@ export function tillOf({ RECHARGE_TILLS }: Config, { id, native }: Pick<Chain, '
   return { address: till.address, maxUnits, native: native.address }
 }
 
-type Served = { venue: boolean; swaps: boolean }
+type Served = { venue: boolean; swaps: boolean; predictions: boolean }
 
 export const platformLimits = (
   config: Config,
   table: readonly Chain[],
-  { venue, swaps }: Served,
+  { venue, swaps, predictions }: Served,
 ): PlatformLimits => ({
   perTransactionMicros: micros(config.POLICY_TX_USD_MAX),
   perDayMicros: micros(config.POLICY_DAY_USD_MAX),
@@ -130,6 +138,12 @@ export const platformLimits = (
     { chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS },
     ...(venue ? [bridgeOf(config)] : []),
     ...(swaps ? table.flatMap(swapContractsOf) : []),
+    ...(predictions
+      ? [predictionContracts.onramp, predictionContracts.offramp].map((address) => ({
+          chainId: String(predictionChainId),
+          address,
+        }))
+      : []),
     ...table.flatMap((row) => (row.family === 'solana' ? svmRecipientsOf(config, row.id) : [])),
     ...config.RECHARGE_TILLS.map(({ chainId, address }) => ({ chainId, address })),
   ],
@@ -139,7 +153,7 @@ export const platformLimits = (
 export const custodyChains = (
   config: Config,
   table: readonly Chain[],
-  { venue, swaps }: Served,
+  { venue, swaps, predictions }: Served,
 ): SigningChain[] =>
   table.flatMap((row) => {
     if (row.family !== 'evm' || row.delegate === null) return []
@@ -154,14 +168,22 @@ export const custodyChains = (
         ],
         ...(swaps && row.swaps && { swaps: { ...row.swaps, native: row.native.address } }),
         ...(till && { till }),
+        ...(predictions && rampsOn(row)),
         maxUnits: {
           ...(swaps && swapCaps(row, micros(config.POLICY_TX_USD_MAX))),
           [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX),
+          ...(predictions && row.id === String(predictionChainId) && predictionCaps(config)),
         },
         hasSettableClock: config.ENVIRONMENT === 'local',
       },
     ]
   })
+
+const predictionCaps = (config: Config) => {
+  const max = micros(config.POLICY_TX_USD_MAX)
+  const { pusd, usdce, usdc } = predictionContracts
+  return { [pusd.toLowerCase()]: max, [usdce.toLowerCase()]: max, [usdc.toLowerCase()]: max }
+}
 
 const svmRecipientsOf = (config: Config, chainId: string) =>
   config.SOLANA_RECIPIENTS.map((address) => ({ chainId, address }))
@@ -193,6 +215,62 @@ export const custodySvmChains = (
       },
     ]
   })
+
+/** The key with which the relayer of the prediction market pays for wallets; undefined if the operator has none. */
+export const polymarketRelayerKey = ({ POLYMARKET_BUILDER_KEY: key }: Config): RelayerKey | undefined =>
+  key && { type: 'builder', ...key }
+
+const zeroWord = `0x${'0'.repeat(64)}`
+
+export const custodyPrediction = (config: Config): SigningPredictionVenue => ({
+  venue: 'polymarket',
+  chainId: String(predictionChainId),
+  walletsOf,
+  cashToken: predictionContracts.pusd,
+  exchanges: Object.keys(exchanges),
+  spenders: predictionSpenders,
+  ramps: [predictionContracts.onramp, predictionContracts.offramp],
+  shareTokens: [predictionContracts.conditionalTokens, predictionContracts.positionManager],
+  redeemers: [
+    predictionContracts.collateralAdapter,
+    predictionContracts.negRiskCollateralAdapter,
+    predictionContracts.router,
+  ],
+  builder: config.POLYMARKET_BUILDER_CODE ?? zeroWord,
+  maxMicros: micros(config.POLICY_TX_USD_MAX),
+  operations: {
+    approve: ['predmkt_setup', 'predmkt_setup_v2'],
+    withdraw: ['predmkt_withdraw'],
+    redeem: ['predmkt_redeem'],
+    fund: ['predmkt_fund'],
+    migrate: ['predmkt_setup_v2'],
+  },
+  hasSettableClock: config.ENVIRONMENT === 'local',
+})
+
+/** The contracts that the venue needs approvals for. */
+const predictionSpenders = [
+  predictionContracts.standardExchange,
+  predictionContracts.negRiskExchange,
+  predictionContracts.exchangeV3,
+  predictionContracts.collateralAdapter,
+  predictionContracts.negRiskCollateralAdapter,
+  predictionContracts.router,
+  predictionContracts.binaryModule,
+  predictionContracts.negRiskModule,
+  predictionContracts.autoRedeem,
+]
+
+const rampsOn = (row: Chain) =>
+  row.id === String(predictionChainId)
+    ? {
+        ramps: {
+          contracts: [predictionContracts.onramp, predictionContracts.offramp],
+          walletsOf: walletAddressesOf,
+        },
+      }
+    : {}
+const walletAddressesOf = (owner: string) => walletsOf(owner).map(({ wallet }) => wallet)
 
 export const custodyVenue = (config: Config): SigningVenue => ({
   venue: 'hyperliquid',

@@ -3,6 +3,7 @@ import type { OnSignup } from '#features/auth/register.ts'
 import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { createHoldings, type Holdings } from '#features/wallets/holdings.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
+import type { VenueHoldings } from '#features/wallets/venue-holdings.ts'
 import { createWallets, walletFacts } from '#features/wallets/wallets.ts'
 import { transferData } from '#upstreams/evm/token-calls.ts'
 import { createFaucet } from '#upstreams/faucet/faucet.ts'
@@ -16,8 +17,13 @@ import { holdingFacts } from './trigger-orders.ts'
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
 type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
-/** Opens the reader of users' balances; it includes their vault shares if this gateway serves earn. */
-export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
+type VenueOf = { venueHoldings: () => VenueHoldings | undefined }
+
+/**
+ * Opens the reader of users' balances. It includes their vault shares if this gateway serves earn, and their wallet at
+ * the prediction market if it serves that; the section opens later, and is asked for by a function.
+ */
+export function openHoldings({ core, chains, custody, prices, venueHoldings }: HoldingsParts & VenueOf) {
   const { db, clock, taskEngine } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
   const holdings: Holdings = createHoldings({
@@ -27,6 +33,7 @@ export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
     walletsOf: (userId) => readWallets(db, userId),
     recentTokens: (userId) => recentTokens(db, userId),
     ...holdingFacts(db),
+    venue: venueHoldings,
     shownBalances: taskEngine.shownBalances,
     clock,
   })

@@ -40,6 +40,13 @@ export const spotPrice: Line = {
   text: '{base|text}: {price|price} at the spot venue[, volume of the day {volume_24h_usd|usd}].',
   none: 'The spot venue lists no such market.',
 }
+export const predictionMarket: Line = {
+  step: 'found',
+  rows: '/markets',
+  max: 5,
+  text: '"{question|text}": {outcomes/0/outcome|text} {outcomes/0/price|price}, {outcomes/1/outcome|text} {outcomes/1/price|price}[, volume of the day {volume_24h_usd|usd}].',
+  none: 'The venue lists no open market with these words.',
+}
 export const heldPrice: Line = {
   step: 'holdings',
   rows: '/holdings',

@@ -5,6 +5,7 @@ import { marketFrames, researchFrames, tokenFrames } from './intents-market.ts'
 import { orderFrames } from './intents-orders.ts'
 import { perpFrames } from './intents-perp.ts'
 import { earnReadFrames, perpReadFrames, portfolioFrames } from './intents-portfolio.ts'
+import { predictionFrames, predictionReadFrames } from './intents-predictions.ts'
 import { spotFrames } from './intents-spot.ts'
 import { swapFrames } from './intents-swap.ts'
 import { refusalFrames, talkFrames } from './intents-talk.ts'
@@ -17,6 +18,7 @@ export const frames: readonly Frame[] = [
   portfolioFrames,
   perpReadFrames,
   earnReadFrames,
+  predictionReadFrames,
   accountFrames,
   talkFrames,
   refusalFrames,
@@ -25,6 +27,7 @@ export const frames: readonly Frame[] = [
   perpFrames,
   spotFrames,
   earnFrames,
+  predictionFrames,
 ].flat()
 
 export const frameOf = (intent: string): Frame | undefined => frames.find((frame) => frame.intent === intent)

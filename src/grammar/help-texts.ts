@@ -10,6 +10,7 @@ const domains: Readonly<Record<string, string>> = {
   perp: 'Perpetuals',
   'spot venue': 'Spot',
   earn: 'Vault',
+  predictions: 'Prediction markets',
   account: 'Account',
   research: 'Research',
 }

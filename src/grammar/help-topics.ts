@@ -5,6 +5,10 @@ import { type Concept, list } from './feature-rules.ts'
  * digit.
  */
 export const topics: Readonly<Record<string, { concepts: readonly Concept[]; text: string }>> = {
+  predictions: {
+    concepts: list('PREDMKT PREDHELD'),
+    text: 'A share of an outcome pays one dollar if the outcome is right, and nothing otherwise; its price is the probability that the market sees. Ask "odds of a rate cut", say "set up polymarket", "bet ten dollars on yes for a rate cut", "my bets" or "redeem my winnings".',
+  },
   slippage: {
     concepts: list('SLIPPAGE'),
     text: 'Slippage is how far the result may be worse than the quote before the order is void. Say it with the order: "with one percent slippage".',

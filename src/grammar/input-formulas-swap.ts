@@ -32,6 +32,8 @@ export function heldOf(asset: Asset, { outputs, names }: Pick<FormulaContext, 'o
     const found = rows.find(
       ({ row }) =>
         row.chain_id === token.chainId &&
+        // What lies in a wallet at a venue cannot be swapped from there.
+        row.protocol == null &&
         typeof row.token_address === 'string' &&
         sameAddress({ family }, row.token_address, token.address),
     )

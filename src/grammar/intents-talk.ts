@@ -65,14 +65,6 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
       'Nobody knows future prices, and none is invented here. Ask for an analysis: trend, levels and indicators from closed candles.',
   },
   {
-    intent: 'predmkt',
-    summary: 'Prediction markets',
-    when: [any('PREDMKT')],
-    cues: { PREDMKT: 6 },
-    examples: ['odds of a rate cut in march'],
-    refusal: 'Prediction markets are not offered here. Perpetual and spot markets, swaps and the vault are.',
-  },
-  {
     intent: 'schedule',
     summary: 'Orders that repeat or run later',
     when: [

@@ -90,7 +90,7 @@ function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   const question = questionOf({ ...best, slots }, registry.names, market)
   if (question)
     return clause.mood === 'suppose' && isMutating(frame) ? { note: note('supposed') } : { ask: question }
-  const odd = isOrder ? oddWord(clause.tokens) : undefined
+  const odd = isOrder ? oddWord(clause.tokens, frame.cues) : undefined
   if (odd !== undefined) return { ask: confirmation(frame, slots, `"${odd}" was not understood.`) }
   if (isOrder && clause.isGuess && !frame.allowsTypo)
     return { ask: confirmation(frame, slots, 'A word of that was mistyped.') }

@@ -1,5 +1,6 @@
 import { harmlessWords } from './english/word-lists.ts'
 import { list } from './feature-rules.ts'
+import type { Frame } from './intent-frame.ts'
 import { has, type Token } from './tag.ts'
 
 /** Finds words that do not belong in an order. An order with such a word runs only after the user has confirmed it. */
@@ -10,11 +11,16 @@ const strange = list(
 )
 const fitting = list('POLITE WANT PERTX DAILY ALL')
 
-function isOdd(token: Token): boolean {
+type Cues = NonNullable<Frame['cues']>
+
+function isOdd(token: Token, cues: Cues): boolean {
   const { kind, words, concepts, asset, chain, quantity } = token
   if (kind !== 'word' || asset || chain || quantity) return false
   if (concepts.length === 0) return !harmlessWords.has(words)
-  return has(token, ...strange) && !has(token, ...fitting)
+  const odd = strange.filter((concept) => !(concept in cues))
+  return has(token, ...odd) && !has(token, ...fitting)
 }
 
-export const oddWord = (tokens: readonly Token[]): string | undefined => tokens.find(isOdd)?.text
+/** A word that speaks for the intent is not odd. */
+export const oddWord = (tokens: readonly Token[], cues: Cues = {}): string | undefined =>
+  tokens.find((token) => isOdd(token, cues))?.text

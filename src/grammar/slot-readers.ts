@@ -17,6 +17,7 @@ import { isPlural, plainWords } from './english/word-lists.ts'
 import type { Concept } from './feature-rules.ts'
 import { topics } from './help-topics.ts'
 import * as orderTerms from './order-terms.ts'
+import * as predictions from './prediction-readers.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
 
@@ -238,6 +239,9 @@ export const slotReaders = {
     take(reader, at)
     if (quantity) slots.share = quantity.value
   },
+  outcome: predictions.readOutcome,
+  share_amount: predictions.readShareAmount,
+  question: predictions.readQuestion,
   all_margin: (reader, slots) => {
     if (slots.amount === undefined && present(reader, 'ALL')) slots.amount = 'all'
   },

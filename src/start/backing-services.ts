@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { type Config, usesWorld } from '#config.ts'
@@ -17,6 +18,28 @@ export async function openDatabaseEndpoint(
   if (config.DATABASE_URL) return { url: config.DATABASE_URL, [Symbol.asyncDispose]: async () => {} }
   const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress, ...stop })
   return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
+}
+
+/** The services of the prediction market have fixed names below its domain, or paths at an address without one. */
+function polymarketUrls(domain: string | undefined): UpstreamUrls['polymarket'] {
+  if (domain === undefined) return undefined
+  const { protocol, host, hostname } = new URL(domain)
+  const wsProtocol = protocol === 'https:' ? 'wss' : 'ws'
+  if (isIP(hostname) > 0) {
+    const paths = ['clob', 'gamma', 'data', 'relayer', 'bridge', 'geoblock'] as const
+    const services = Object.fromEntries(paths.map((path) => [path, `${domain}/${path}`]))
+    return { ...(services as Record<(typeof paths)[number], string>), socket: `${wsProtocol}://${host}/ws` }
+  }
+  const at = (name: string) => `${protocol}//${name}.${host}`
+  return {
+    clob: at('clob'),
+    gamma: at('gamma-api'),
+    data: at('data-api'),
+    relayer: at('relayer-v2'),
+    bridge: at('bridge'),
+    geoblock: domain,
+    socket: `${wsProtocol}://ws-subscriptions-clob.${host}/ws`,
+  }
 }
 
 /** Starts a local world for the upstreams that are `local`; the others are reached by their URL. */
@@ -40,6 +63,7 @@ export async function openUpstreamEndpoints(
     },
     solana: resolveUrl(config.SOLANA_RPC_URL, local?.solana),
     hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
+    polymarket: config.POLYMARKET_URL === 'local' ? local?.polymarket : polymarketUrls(config.POLYMARKET_URL),
     relay: resolveUrl(config.RELAY_URL, local?.solver),
     honeypot: resolveUrl(config.HONEYPOT_URL, local?.honeypot),
     rugcheck: resolveUrl(config.RUGCHECK_URL, local?.rugcheck),

@@ -8,6 +8,7 @@ import type { EarnTables } from './tables/earn.ts'
 import type { FileTables } from './tables/files.ts'
 import type { IdentityTables } from './tables/identity.ts'
 import type { OAuthTables } from './tables/oauth.ts'
+import type { PredictionTables } from './tables/predmkt.ts'
 import type { StrategyTables } from './tables/strategies.ts'
 import type { SubscriptionTables } from './tables/subscriptions.ts'
 import type { SwapTables } from './tables/swap.ts'
@@ -23,6 +24,7 @@ export type Tables = AdminTables &
   ImageTables &
   EarnTables &
   VenueTables &
+  PredictionTables &
   SwapTables &
   StrategyTables &
   SubscriptionTables &

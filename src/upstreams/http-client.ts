@@ -161,8 +161,18 @@ async function wholeReply(agent: Agent, url: URL, request: NetRequest): Promise<
     status: statusCode,
     body: Buffer.concat(chunks).toString('utf8'),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(request.replyHeaders && { headers: wantedHeaders(headers, request.replyHeaders) }),
   }
 }
+
+type Headers = Record<string, string | string[] | undefined>
+const wantedHeaders = (headers: Headers, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers[name]
+      return typeof value === 'string' ? [[name, value]] : []
+    }),
+  )
 
 type Opening = { request: NetRequest; label: string }
 

@@ -3,8 +3,15 @@
  * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
-  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts', 'config-payments.ts'],
+  'config.ts': [
+    'kernel',
+    'config-safety.ts',
+    'config-parsers.ts',
+    'config-payments.ts',
+    'config-predictions.ts',
+  ],
   'config-payments.ts': [],
+  'config-predictions.ts': ['config-parsers.ts'],
   'config-payments.test.ts': ['config-payments.ts'],
   'config-parsers.ts': [],
   'config-safety.ts': ['kernel', 'config-payments.ts'],
@@ -130,8 +137,8 @@ export const packages: Record<string, readonly string[]> = {
   pino: ['start'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
-  ws: ['upstreams/agent', 'agent/door', 'world'],
-  'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
+  ws: ['upstreams/agent', 'upstreams/polymarket', 'agent/door', 'world'],
+  'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'upstreams/polymarket', 'world'],
   // Charts and the pictures of the world: SVG to PNG, and the font of their texts.
   '@resvg/resvg-js': ['market', 'world'],
   '@expo-google-fonts/ibm-plex-sans': ['market', 'world'],
@@ -212,7 +219,7 @@ export const testProcesses = ['test/crash/svm-gateway.ts', 'test/crash/slots-ins
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/config.ts': { fileLines: 590, why: 'the one list of all settings' },
+  'src/config.ts': { fileLines: 610, why: 'the one list of all settings' },
 }
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */

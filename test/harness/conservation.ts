@@ -57,7 +57,7 @@ export type Task = {
     legs?: { role: string; status: string; amount: string }[]
   } | null
   balance_changes?: { chain_id: string; token_address: string; amount: string }[] | null
-  fills?: { fill_id: string; size: string; fee: string }[] | null
+  fills?: { venue?: string; fill_id: string; size: string; fee: string }[] | null
 }
 type Position = { id: string; shares: string; external_delta_shares: string | null }
 
@@ -218,7 +218,7 @@ type World = Awaited<ReturnType<typeof openWorld>>
 
 /** Each fill in a task's result is a fill of the venue, with the same size and fee. */
 function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Record<string, Comparison> {
-  const taskFills = tasks.flatMap(({ fills }) => fills ?? [])
+  const taskFills = tasks.flatMap(({ fills }) => fills ?? []).filter(({ venue }) => venue !== 'polymarket')
   const ids = new Set(taskFills.map(({ fill_id }) => fill_id))
   const venueFills = (account?.fills ?? []).filter(({ tid }) => ids.has(String(tid)))
   return {
@@ -235,7 +235,14 @@ function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Reco
 
 /** Wallets change by the measured changes of such a task, of which a part may be all that was executed. */
 const isSwapped = ({ kind, result }: Pick<Task, 'kind' | 'result'>): boolean =>
-  ['swap', 'hook_execute', 'limit_order_execute', 'wallets_transfer'].includes(kind) ||
+  [
+    'swap',
+    'hook_execute',
+    'limit_order_execute',
+    'wallets_transfer',
+    'predmkt_fund',
+    'predmkt_withdraw',
+  ].includes(kind) ||
   (['perp_fund', 'perp_withdraw'].includes(kind) &&
     result?.legs?.some(({ role }) => role === 'swap') === true)
 

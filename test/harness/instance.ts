@@ -26,6 +26,7 @@ export const noUpstreams: UpstreamUrls = {
   evm: { '1': undefined, '8453': undefined, '42161': undefined, '421614': undefined, '137': undefined },
   solana: undefined,
   hyperliquid: undefined,
+  polymarket: undefined,
   relay: undefined,
   honeypot: undefined,
   rugcheck: undefined,

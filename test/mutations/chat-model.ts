@@ -14,7 +14,7 @@ export const chatModelMutations = [
     ],
   ]),
   ...mutationsOf('src/features/chat/untrusted-text.ts', answers, [
-    ['worded.has(field) || !token.test(value)', 'false', 'no text counts as that of a stranger'],
+    ['isWorded(field, value) || !token.test(value)', 'false', 'no text counts as that of a stranger'],
   ]),
   ...mutationsOf('src/features/chat/memoized-values.ts', seam, [
     [

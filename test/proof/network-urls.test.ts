@@ -70,12 +70,11 @@ test('the test network takes its deposits on its own chain and bridge, never on 
   assert.equal(bridge.chainId, '421614')
   const urls = { '42161': 'http://127.0.0.1:1', '421614': 'http://127.0.0.1:2' }
   const table = chainList({ urls, finality: 'local' })
-  const { contracts } = platformLimits(config, table, { venue: true, swaps: false })
+  const { contracts } = platformLimits(config, table, { venue: true, swaps: false, predictions: false })
   assert.deepEqual(contracts.slice(1), [bridge])
-  const signed = custodyChains(config, table, { venue: true, swaps: false }).map(({ chainId, contracts }) => [
-    chainId,
-    contracts,
-  ])
+  const signed = custodyChains(config, table, { venue: true, swaps: false, predictions: false }).map(
+    ({ chainId, contracts }) => [chainId, contracts],
+  )
   assert.deepEqual(signed, [
     ['42161', []],
     ['421614', [bridge.address]],

@@ -26,7 +26,7 @@ const change = ({ engine }: Deps, { id }: RelayTransaction, fields: Partial<Rela
 }
 
 /** `redeemPositions` of both adapters and `redeem` of the router. */
-const redeemSelectors: readonly string[] = ['0x01b7037c', '0x8b6f1d71']
+const redeemSelectors: readonly string[] = ['0x01b7037c', '0xd217a3cc']
 
 const isRedeem = ({ type, body }: RelayTransaction): boolean =>
   type === 'WALLET' &&

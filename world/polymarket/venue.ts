@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Book, createBook, type Resting } from '#world/venue-core/book.ts'
 import { nextNormal, type RandomState } from '#world/venue-core/random.ts'
 import { type Market, marketByCondition, markets } from './markets.ts'
@@ -23,6 +24,16 @@ export type Venue = {
   matches: Match[]
   /** Own resting orders that the order being placed would have met. */
   selfCanceled: number[]
+}
+
+/** The relayer knows this key from the beginning, so that a gateway needs no setting to use the local venue. */
+const localBuilder = {
+  key: 'portico-local-world',
+  secret: createHash('sha256').update('portico local world polymarket builder').digest('base64'),
+  passphrase: 'local',
+  address: '',
+  nonce: '0',
+  createdMs: 0,
 }
 
 const minuteMs = 60_000
@@ -81,7 +92,7 @@ export const newState = (seed: number, nowMs: number): State => {
     relay: new Map(),
     relayed: { day: 0, count: 0 },
     relayerKeys: new Map(),
-    builderKeys: new Map(),
+    builderKeys: new Map([[localBuilder.key, localBuilder]]),
     bridges: new Map(),
     carries: new Map(),
     bridgeBlocks: new Map(),

@@ -5,6 +5,7 @@ import {
   type EvmCrypto,
   type EvmIntent,
   intentHash,
+  type OutcomeCall,
   type PaymentCall,
   type PolicyReceipt,
   type SigningIntent,
@@ -31,6 +32,8 @@ export type SigningChain = {
   contracts: readonly string[]
   /** The contracts of swaps; absent if nothing is swapped on the chain. */
   swaps?: SigningSwaps
+  /** The contracts that turn dollars into the cash of a prediction market, and the wallets of an owner there. */
+  ramps?: { contracts: readonly string[]; walletsOf: (owner: string) => readonly string[] }
   /** The contract that takes payments for credits; absent if no credits are sold on the chain. */
   till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
@@ -123,8 +126,39 @@ type BatchContext = { intent: EvmIntent; own: string; chain: SigningChain }
 
 type Outflow = Taken
 
+/** Cash of a prediction market goes to a wallet of the user there, and dollars to the user's own account. */
+function assertRamp(read: OutcomeCall, call: EvmCall, { intent, own, chain }: BatchContext): void {
+  assertRule(
+    read.name === 'wrap_cash' || read.name === 'unwrap_cash',
+    'selector',
+    'the account itself has no shares',
+  )
+  const { ramps } = chain
+  assertRule(
+    ramps !== undefined && isSameAddress(read.ramp, call.to) && includesAddress(ramps.contracts, read.ramp),
+    'contract',
+    'the contract is not configured',
+  )
+  const receivers = read.name === 'wrap_cash' ? ramps.walletsOf(own) : [own]
+  assertRule(
+    includesAddress(receivers, read.to),
+    'receiver',
+    "the money would not go to the user's own wallet",
+  )
+  const units = intent.spends.filter((each) => isSameAddress(each.spender, read.ramp))
+  const max = units.reduce((sum, each) => sum + each.amountUnits, 0n)
+  assertRule(read.amountUnits <= max, 'deposit', 'the ramp takes more than the intent spends')
+}
+
+const isOutcomeCall = (read: DecodedCall): read is OutcomeCall =>
+  read.name === 'wrap_cash' ||
+  read.name === 'unwrap_cash' ||
+  read.name === 'approve_shares' ||
+  read.name === 'move_shares' ||
+  read.name === 'redeem_shares'
+
 function assertCall(
-  read: Exclude<DecodedCall, SwapCall | PaymentCall | { name: 'send' }>,
+  read: Exclude<DecodedCall, SwapCall | PaymentCall | OutcomeCall | { name: 'send' }>,
   call: EvmCall,
   { intent, own, chain }: BatchContext,
 ): Outflow | null {
@@ -143,7 +177,10 @@ function assertCall(
   switch (read.name) {
     case 'approve': {
       assertRule(
-        includesAddress([...chain.contracts, ...swapSpenders(chain.swaps)], read.spender),
+        includesAddress(
+          [...chain.contracts, ...(chain.ramps?.contracts ?? []), ...swapSpenders(chain.swaps)],
+          read.spender,
+        ),
         'spender',
         'the spender is not a configured contract',
       )
@@ -235,6 +272,10 @@ export function assertIntent({ intent, own, chain: asked, now, readCall }: Inten
       continue
     }
     assertRule(call.value === 0n, 'value', 'the call carries native value')
+    if (isOutcomeCall(read)) {
+      assertRamp(read, call, { intent, own, chain })
+      continue
+    }
     const units = assertCall(read, call, { intent, own, chain })
     if (units && units.amountUnits > 0n) outflows.push(units)
   }

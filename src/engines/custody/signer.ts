@@ -1,9 +1,11 @@
 import type { Clock } from '#kernel/clock.ts'
 import { notFound } from '#kernel/contract/fault.ts'
+import type { PredictionCrypto } from '#kernel/money/prediction-actions.ts'
 import { isAgentAction } from '#kernel/money/venue-actions.ts'
 import type {
   EvmCrypto,
   PolicyReceipt,
+  PredictionSigner,
   Signer,
   SvmCrypto,
   SvmDecoder,
@@ -16,6 +18,7 @@ import { type AgentCache, agentCacheMs } from './agent-key-cache.ts'
 import { activeAgents } from './agent-key-store.ts'
 import { assertIntent, assertReceipt, type SigningChain } from './evm-rules.ts'
 import type { Keystore } from './keystore.ts'
+import { assertPredictionIntent, type SigningPredictionVenue } from './prediction-rules.ts'
 import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 import { createCachedWallets, sealedWallet } from './wallet-store.ts'
@@ -28,6 +31,7 @@ type SignerDeps = {
   chains: readonly SigningChain[]
   svm?: { crypto: Pick<SvmCrypto, 'signBytes'>; decoder: SvmDecoder; chains: readonly SigningSvmChain[] }
   venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
+  predictions?: readonly (SigningPredictionVenue & { crypto: PredictionCrypto })[]
   /** The cache of agents that the request has read already; if absent, agents are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
   clock: Clock
@@ -36,8 +40,9 @@ type SignerDeps = {
   isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
-export function createCustodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigner {
+export function createCustodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigner & PredictionSigner {
   const { db, keystore, crypto, chains, svm, venues = [], clock, assertFree, isAuthentic } = deps
+  const { predictions = [] } = deps
   const activeAgentsOf = deps.agents?.cached ?? activeAgents
   const chainOf = new Map(chains.map((each) => [each.chainId, each]))
   const walletsOf = createCachedWallets()
@@ -86,6 +91,22 @@ export function createCustodySigner(deps: SignerDeps): Signer & SvmSigner & Venu
         signature: await crypto.signBatch(secret, intent.batch),
         delegation: intent.delegation ? await crypto.signDelegation(secret, intent.delegation) : null,
       }))
+    },
+    async signPrediction(given, receipt) {
+      const intent = structuredClone(given)
+      assertFree(intent.chainId)
+      assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
+      const wallet = await sealedWallet(db, intent.userId, 'evm')
+      const venue = predictions.find((each) => each.venue === intent.venue)
+      if (!wallet || !venue) throw notFound('wallet')
+      const action = assertPredictionIntent({
+        intent,
+        own: wallet.address,
+        venue,
+        now: clock.now(),
+        readCall: crypto.decodeCall,
+      })
+      return keystore.withKey(wallet, (secret) => venue.crypto.sign(secret, action))
     },
     async signMessage(given, receipt) {
       const intent = structuredClone(given)

@@ -17,14 +17,20 @@ const worded = new Set([
   'reason',
   'reasons',
   'text',
+  'question',
+  'slug',
 ])
+/** Outcomes of tasks are the gateway's words; those of a prediction market are a stranger's. */
+const ofTasks = new Set(['executed', 'not_executed', 'partial', 'unknown'])
+const isWorded = (field: string, value: string): boolean =>
+  worded.has(field) || (field === 'outcome' && !ofTasks.has(value))
 const token = /^[\w.:/@+-]{1,100}$/
 const count = /^-?[\d.,]{1,80}$/
 
 export function hasForeignText(value: Json, isListed: (text: string) => boolean, field = ''): boolean {
   if (typeof value === 'string') {
     if (value === '' || count.test(value) || isListed(value)) return false
-    return worded.has(field) || !token.test(value)
+    return isWorded(field, value) || !token.test(value)
   }
   if (Array.isArray(value)) return value.some((each) => hasForeignText(each, isListed, field))
   if (!isRecord(value)) return false

@@ -12,6 +12,7 @@ import {
   Time,
   Units,
 } from '#kernel/contract/wire-types.ts'
+import { predictionEvents } from './prediction-event-types.ts'
 import { ScheduleGuardTripped, SchedulePaused, ScheduleRun } from './schedule-events.ts'
 import { SubscriptionChanged } from './subscription-events.ts'
 
@@ -297,6 +298,7 @@ export const eventData = {
   'subscription.ended': SubscriptionChanged,
   'subscription.credits_changed': SubscriptionChanged,
   'subscription.duplicate_refunded': SubscriptionChanged,
+  ...predictionEvents,
   'security.flagged': SecurityFlagged,
   'webhook.created': WebhookCreated,
   'webhook.updated': WebhookUpdated,

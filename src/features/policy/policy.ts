@@ -135,6 +135,7 @@ function requestOf(intent: SigningIntent): rules.PolicyRequest {
       ? { ...intent, recipients: [...intent.recipients, action.destination] }
       : intent
   }
+  if (intent.type === 'prediction_action') return intent
   const receivers =
     intent.type === 'evm_batch'
       ? intent.spends.map(({ spender }) => spender)

@@ -50,8 +50,14 @@ export const Holding = T.Object(
     unrealized_pnl_usd: DecOrNull,
     realized_pnl_usd: DecOrNull,
     verified: T.Boolean({ description: 'On the verified list of the chain' }),
-    protocol: TextOrNull,
+    protocol: Nullable(
+      T.String({
+        description:
+          'erc4626 for vault shares; polymarket for what lies in your wallet at the prediction market; null in your own wallets',
+      }),
+    ),
     condition_id: TextOrNull,
+    outcome_id: Nullable(T.String({ description: 'Of outcome shares, as `predmkt_order` takes it' })),
     negative_risk: Nullable(T.Boolean()),
     redeemable: Nullable(T.Boolean()),
     external_url: TextOrNull,
@@ -130,7 +136,7 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
   holdings: read('GET /v1/holdings', {
     summary: 'What your wallets hold on every chain, with prices where they are known',
     description:
-      'Use it to see balances on every chain: `balance` in whole tokens, `amount` in smallest units, `value_usd` in USD where a price is known. A chain that does not answer is `stale` or `failed`, and the others are served. Next: `earn_deposit`, `perp_fund` or `spot_venue_buy`.',
+      'Use it to see balances on every chain: `balance` in whole tokens, `amount` in smallest units, `value_usd` in USD where a price is known. Cash and shares in your wallet at the prediction market have `protocol: polymarket`. A chain that does not answer is `stale` or `failed`, and the others are served. Next: `earn_deposit`, `perp_fund` or `spot_venue_buy`.',
     access: 'read',
     query: T.Object({
       chain_type: T.Optional(

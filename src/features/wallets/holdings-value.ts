@@ -91,6 +91,7 @@ export function holdingOf(
     verified: held.verified,
     protocol: kind === 'earn_share' ? 'erc4626' : null,
     condition_id: null,
+    outcome_id: null,
     negative_risk: null,
     redeemable: null,
     external_url: kind === 'native' ? null : `${chain.explorerUrl}/token/${token.address}`,

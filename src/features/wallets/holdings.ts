@@ -10,6 +10,13 @@ import type { Solana } from '#upstreams/solana/solana.ts'
 import type { ChainReadingView, HoldingView } from './contract.ts'
 import { type CachedReading, createHoldingsCache } from './holdings-cache.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
+import {
+  heldAtVenue,
+  inVenueWallet,
+  sharesHolding,
+  type VenueHoldings,
+  type VenueReading,
+} from './venue-holdings.ts'
 import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading } from './wallet-reading.ts'
 
 /** A chain that does not answer never hides the holdings on the others. */
@@ -26,6 +33,8 @@ type HoldingsDeps = {
   recentTokens: (userId: string) => Promise<Map<string, Token[]>>
   basesOf: (userId: string) => Promise<CostBasis[]>
   ordersOf: (userId: string) => Promise<SellingOrder[]>
+  /** Returns the venue where users have a wallet of their own; undefined if none is configured. */
+  venue: () => VenueHoldings | undefined
   shownBalances: ShownBalances
   clock: Clock
 }
@@ -51,7 +60,12 @@ export type Holdings = {
 const freshMs = 1_000
 const entriesMax = 20_000
 
-type ChainResult = { row: Chain; known: Partial<CachedReading> & { error: string | null } }
+/** The venue answers over several requests, and has this long for all of them. */
+const venueMs = 3_000
+
+type Known<Reading> = Partial<CachedReading<Reading>> & { error: string | null }
+type ChainResult = { row: Chain; known: Known<WalletReading> }
+type VenueResult = { venue: VenueHoldings; known: Known<VenueReading | undefined> }
 
 export function createHoldings({
   chains,
@@ -61,15 +75,13 @@ export function createHoldings({
   recentTokens,
   basesOf,
   ordersOf,
+  venue: venueOf,
   shownBalances,
   clock,
 }: HoldingsDeps): Holdings {
-  const cache = createHoldingsCache({
-    freshMs,
-    entriesMax,
-    now: () => clock.now(),
-    nowMs: monotonicMs,
-  })
+  const options = { freshMs, entriesMax, now: () => clock.now(), nowMs: monotonicMs }
+  const cache = createHoldingsCache<WalletReading>(options)
+  const venueCache = createHoldingsCache<VenueReading | undefined>(options)
   const keyOf = (userId: string, chainId: string) => `${userId}:${chainId}`
 
   const readChain = async ({ family, chain }: ChainReader, address: string, seen: readonly Token[]) => {
@@ -87,16 +99,28 @@ export function createHoldings({
     }
     const reading: Promise<WalletReading> =
       family === 'evm' ? readEvm(chain, request) : readSolana(chain, request)
-    return withDeadline(reading, request.signal, row)
+    return withDeadline(reading, request.signal, row.displayName)
+  }
+
+  const readVenue = async (
+    userId: string,
+    { family, force }: HoldingsRequest,
+  ): Promise<VenueResult | undefined> => {
+    const venue = venueOf()
+    if (!venue || family === 'solana') return undefined
+    const read = () => withDeadline(venue.read(userId), AbortSignal.timeout(venueMs), venue.displayName)
+    return { venue, known: await venueCache.get(userId, { force, read }) }
   }
 
   return {
     invalidate(userId, chainId) {
       cache.invalidate(keyOf(userId, chainId))
+      if (chainId === venueOf()?.chain.id) venueCache.invalidate(userId)
       shownBalances.drop(userId, chainId)
     },
 
     async forUser(userId, { family, force }) {
+      const atVenueRead = readVenue(userId, { family, force })
       const [wallets, tokensByChain, bases, orders] = await Promise.all([
         walletsOf(userId),
         recentTokens(userId),
@@ -119,7 +143,9 @@ export function createHoldings({
       for (const { row, known } of results)
         if (known.reading && known.error === null)
           shownBalances.note(userId, row.id, known.reading.held.map(toBalance))
-      return answerOf(results, { ...(await fetchPrices(prices, results)), bases, orders }, clock.now())
+      const atVenue = await atVenueRead
+      const lookup = await fetchPrices(prices, results, atVenue)
+      return answerOf({ results, atVenue }, { ...lookup, bases, orders }, clock.now())
     },
   }
 }
@@ -130,14 +156,12 @@ const toBalance = ({ token, amountUnits }: HeldToken): Balance => ({
 })
 
 /** An adapter may react late to the signal, and the response does not wait for it. */
-function withDeadline<T>(reading: Promise<T>, signal: AbortSignal, row: Chain): Promise<T> {
+function withDeadline<T>(reading: Promise<T>, signal: AbortSignal, name: string): Promise<T> {
   const timeout = new Promise<never>((_, reject) => {
     signal.addEventListener(
       'abort',
-      () => reject(new Fault('upstream_timeout', `${row.displayName} did not answer in time`)),
-      {
-        once: true,
-      },
+      () => reject(new Fault('upstream_timeout', `${name} did not answer in time`)),
+      { once: true },
     )
   })
   return Promise.race([reading, timeout])
@@ -147,10 +171,15 @@ type PriceLookup = { prices: ReadonlyMap<string, Price>; source: string; error: 
 
 type UserFacts = { bases: readonly CostBasis[]; orders: readonly SellingOrder[] }
 
-async function fetchPrices(source: Prices, results: readonly ChainResult[]): Promise<PriceLookup> {
-  const keys = results.flatMap(({ row, known }) =>
-    (known.reading?.held ?? []).map((held) => priceKeyOf(row, held)),
-  )
+async function fetchPrices(
+  source: Prices,
+  results: readonly ChainResult[],
+  atVenue: VenueResult | undefined,
+): Promise<PriceLookup> {
+  const keys = [
+    ...results.flatMap(({ row, known }) => (known.reading?.held ?? []).map((held) => priceKeyOf(row, held))),
+    ...heldAtVenue(atVenue?.known.reading).map((held) => priceKeyOf(atVenue!.venue.chain, held)),
+  ]
   try {
     return { prices: await source.get([...new Set(keys)]), source: source.source, error: null }
   } catch (fault) {
@@ -159,12 +188,15 @@ async function fetchPrices(source: Prices, results: readonly ChainResult[]): Pro
   }
 }
 
+type Results = { results: readonly ChainResult[]; atVenue: VenueResult | undefined }
+
 function answerOf(
-  results: readonly ChainResult[],
-  { prices, source, error, bases, orders }: PriceLookup & UserFacts,
+  { results, atVenue }: Results,
+  { bases, orders, ...lookup }: PriceLookup & UserFacts,
   now: Date,
 ): HoldingsAnswer {
-  const list = results.flatMap(({ row, known }) =>
+  const { prices, source, error } = lookup
+  const own = results.flatMap(({ row, known }) =>
     (known.reading?.held ?? []).map((held: HeldToken) =>
       holdingOf(held, {
         chain: row,
@@ -182,8 +214,10 @@ function answerOf(
       }),
     ),
   )
+  const list = [...own, ...venueRows(atVenue, lookup)]
   const chains = results.map(readingView)
-  const stale = chains.some(({ status }) => status !== 'ok')
+  const venueError = atVenue?.known.error ?? null
+  const stale = venueError !== null || chains.some(({ status }) => status !== 'ok')
   return {
     holdings: list,
     total_value_usd: totalUsd(list),
@@ -193,9 +227,21 @@ function answerOf(
     chains,
     errors: [
       ...chains.flatMap(({ chain_id, error: message }) => (message === null ? [] : [{ chain_id, message }])),
-      ...(error === null ? [] : [{ chain_id: null, message: error }]),
+      ...[venueError, error].flatMap((message) => (message === null ? [] : [{ chain_id: null, message }])),
     ],
   }
+}
+
+/** The wallet at the venue is another one than the user's own, so a token of both is listed once for each. */
+function venueRows(atVenue: VenueResult | undefined, { prices, source }: PriceLookup): HoldingView[] {
+  const reading = atVenue?.known.reading
+  if (!reading) return []
+  const { venue } = atVenue
+  const tokens = reading.held.map((held) => {
+    const price = prices.get(priceKeyOf(venue.chain, held))
+    return inVenueWallet(venue, holdingOf(held, { chain: venue.chain, block: reading.block, source, price }))
+  })
+  return [...tokens, ...reading.shares.map((shares) => sharesHolding(shares, { venue, reading }))]
 }
 
 function readingView({ row, known }: ChainResult): ChainReadingView {

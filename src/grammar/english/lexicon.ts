@@ -1,6 +1,6 @@
 import { directions, moods } from './function-words.ts'
 import { talk } from './greetings-and-replies.ts'
-import { account, indicatorWords, markets, portfolio, products, refused } from './nouns.ts'
+import { account, indicatorWords, markets, portfolio, predictions, products, refused } from './nouns.ts'
 import { periods } from './periods.ts'
 import { inflected, verbs } from './verbs.ts'
 
@@ -34,6 +34,7 @@ export const concepts = {
   ...portfolio,
   ...products,
   ...account,
+  ...predictions,
   ...refused,
   ...talk,
   ...directions,

@@ -132,12 +132,18 @@ export const account = {
     'notifications|notification|alerts|what is new|anything new|events|recent events|did i miss|updates for me|inbox|happened to my account|what did i miss',
 }
 
+/** Prediction markets. The words for them say what is meant, and the others of a message are searched for. */
+export const predictions = {
+  PREDMKT:
+    'polymarket|prediction market|prediction markets|odds|bet|bets|betting|wager|odds of|election|yes shares|no shares|rate cut|who wins|my bets|kalshi|event contracts|gamble|outcome shares|winnings|my winnings|polymarket account|prediction account',
+  PREDHELD:
+    'my bets|my wagers|my prediction positions|my polymarket positions|my outcome shares|my yes shares|my no shares|bets do i have',
+}
+
 export const refused = {
   NEWS: 'news|headlines|headline|happened in crypto|announcement|announcements|rumour|rumor|rumours|rumors|tweets|twitter sentiment|articles|press|latest on|why is|why did|why are|sentiment on twitter|breaking|media',
   FORECAST:
     'will|predict|prediction|forecast|going to hit|going to reach|gonna hit|where will|price prediction|next year|in five years|by the end of the year|by year end|going to be|will be worth|predictions|going to moon|gonna moon|how high|how low|moon|crystal ball|going to go|going to pump|going to dump|going to crash|future price|100x|eoy',
-  PREDMKT:
-    'polymarket|prediction market|prediction markets|odds|bet|bets|betting|wager|odds of|election|yes shares|no shares|rate cut|who wins|my bets|kalshi|event contracts|gamble',
   SCHEDULE:
     'schedule|scheduled|dca|dollar cost average|recurring|automate|automatically|strategy|strategies|bot|every week|weekly|every month|monthly|every hour|hourly|every morning|every day|each day at|each week|each month|each morning|every few|every other|on autopilot|auto buy|auto invest|regularly|grid bot|rebalance|copy trade|copy trading|every weekday',
   WEEKDAY: 'monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekday|weekdays|weekend',

@@ -3,6 +3,8 @@
 export const verbs = {
   BUY: 'buy|buy me|purchase|grab|pick up|get me|acquire|ape|ape into|scoop up|snag|get some|load up on|spend|invest|accumulate|bag me|stack',
   SELL: 'sell|dump|offload|unload|get rid of|ditch|liquidate my|cash out|cash in|sell off',
+  BET: 'bet|wager|gamble|place a bet|put a bet|make a bet',
+  REDEEM: 'redeem|claim|collect',
   SWAP: 'swap|convert|exchange|trade|turn|flip|rotate|change',
   BRIDGE: 'bridge|bridge over',
   MOVE: 'move|send|transfer|shift|wire',

@@ -107,3 +107,8 @@ export const placeWords = wordSet('wallet wallets side mainnet account')
 /** A leading word that does not belong to the name behind it. */
 export const leadingWords = /^(the|a|an|my) /
 export const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
+
+/** Words of a message about a prediction market that say nothing about its question, so that they are not searched for. */
+export const unsearchedWords = wordSet(
+  'the a an and or of to in on at for from with by as is are was be i you he she we they me him us my your his their it its that this these those what which who when where how much many will would should can could do does did please show tell find look list give get want any some there chance chances likely probability market markets price prices cost bet bets odds position positions share shares have has happen happens next into out all half redeem claim collect sell buy place put make outcome outcomes about',
+)

@@ -60,6 +60,22 @@ const catalogue = {
     when: 'over MCP, the same request was accepted less than 10 minutes ago under another key',
   },
   setup_incomplete: { status: 409, retryable: true, when: 'a set-up step is missing' },
+  disclaimer_required: {
+    status: 409,
+    retryable: true,
+    when: 'the disclaimer on prediction markets was not acknowledged yet',
+  },
+  venue_restricted: {
+    status: 403,
+    retryable: false,
+    when: 'the venue lets this account or this region only close, or not trade at all',
+  },
+  shares_not_settled: {
+    status: 409,
+    retryable: true,
+    when: 'the shares were matched, and their settlement is not confirmed yet',
+  },
+  not_resolved: { status: 409, retryable: true, when: 'the chain has no result of the market yet' },
   insufficient_balance: { status: 409, retryable: false, when: 'the balance does not cover the amount' },
   entry_unknown: { status: 409, retryable: false, when: 'no purchase of the token gives an entry price' },
   no_position: { status: 409, retryable: false, when: 'there is no such position to reduce' },

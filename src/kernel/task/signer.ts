@@ -1,4 +1,5 @@
 import { sha256 } from '#kernel/id.ts'
+import type { PredictionAction } from '#kernel/money/prediction-actions.ts'
 import type { VenueAction } from '#kernel/money/venue-actions.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './policy-action.ts'
@@ -92,7 +93,16 @@ export type SvmIntent = Action & {
   lastValidBlockHeight: bigint
 }
 
-export type SigningIntent = EvmIntent | SvmIntent | VenueIntent
+/** What is signed for a prediction market. A wallet is created by its venue without a signature of the owner. */
+export type PredictionIntent = Action & {
+  type: 'prediction_action'
+  venue: string
+  /** The user's own wallet, whose key signs. */
+  account: string
+  action: PredictionAction | { type: 'create_wallet'; owner: string }
+}
+
+export type SigningIntent = EvmIntent | SvmIntent | VenueIntent | PredictionIntent
 
 export const intentHash = (intent: SigningIntent): string => sha256(canonicalJson(intent))
 
@@ -149,6 +159,10 @@ export type VenueSigner = {
 }
 export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
 
+export type PredictionSigner = {
+  signPrediction(intent: PredictionIntent, receipt: PolicyReceipt): Promise<string>
+}
+
 /** A call that custody can decode; unknown selectors are refused. */
 export type DecodedCall =
   | { name: 'approve'; token: string; spender: string; amountUnits: bigint }
@@ -158,6 +172,7 @@ export type DecodedCall =
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
   | SwapCall
   | PaymentCall
+  | OutcomeCall
   /** A transfer of native coins without call data. */
   | { name: 'send'; to: string; amountUnits: bigint }
 
@@ -208,6 +223,17 @@ export type SwapCall =
       recipient: string
       refundTo: string
     }
+
+/** Calls at the contracts of a prediction market. */
+export type OutcomeCall =
+  /** Turns a dollar token into the cash of the venue, or back, one to one. */
+  | { name: 'wrap_cash' | 'unwrap_cash'; ramp: string; token: string; to: string; amountUnits: bigint }
+  /** Lets a contract move the outcome shares of the caller. */
+  | { name: 'approve_shares'; token: string; operator: string; isApproved: boolean }
+  /** Moves shares of any outcomes from the caller to another wallet. */
+  | { name: 'move_shares'; token: string; from: string; to: string }
+  /** Turns shares of a resolved market into cash of the caller. */
+  | { name: 'redeem_shares'; contract: string }
 
 /** A payment in the native coin for the task that it names; `valueUnits` is the value of the call. */
 export type PaymentCall = { name: 'pay'; till: string; taskId: string; valueUnits: bigint }

@@ -9,11 +9,15 @@ export type NetRequest = {
   signal?: AbortSignal
   maxBytes: number
   localAddress?: string
+  /** The headers of the reply that the caller reads, in lower case. */
+  replyHeaders?: readonly string[]
 }
 export type NetReply = {
   status: number
   body: string
   retryAfterMs?: number
+  /** Those of `replyHeaders` that the reply has; absent if none were asked for. */
+  headers?: Record<string, string>
 }
 
 /**

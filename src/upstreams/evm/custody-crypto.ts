@@ -2,6 +2,7 @@ import { concat, hashAuthorization } from 'viem/utils'
 import type { EvmCrypto } from '#kernel/task/signer.ts'
 import { batchHash } from './batch.ts'
 import { readLifiCall } from './lifi-calls.ts'
+import { readOutcomeCall } from './outcome-calls.ts'
 import { readRelayCall } from './relay-calls.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { readSwapCall } from './swap-calls.ts'
@@ -22,5 +23,10 @@ export const evmCrypto: EvmCrypto = {
     return { chainId: Number(chainId), address: delegate, nonce, ...signDigest(secret, hash) }
   },
 
-  decodeCall: (call) => readCall(call) ?? readSwapCall(call) ?? readLifiCall(call) ?? readRelayCall(call),
+  decodeCall: (call) =>
+    readCall(call) ??
+    readSwapCall(call) ??
+    readLifiCall(call) ??
+    readRelayCall(call) ??
+    readOutcomeCall(call),
 }

@@ -57,6 +57,7 @@ export type Evm = {
   finalBlock(): Promise<bigint>
   balance(address: string): Promise<bigint>
   transactionCount(address: string, at: BlockTag): Promise<bigint>
+  code(address: string): Promise<Hex>
   account(address: string, executionId?: string): Promise<AccountState>
   call(view: View, at?: BlockTag): Promise<Hex>
   /** Reads many views in one request, all at one block. */
@@ -121,6 +122,7 @@ export function createEvm({ row, net }: Options): Evm {
     balance: async (address) => parseQuantity(await callOne(node, 'eth_getBalance', [address, 'latest'])),
     transactionCount: async (address, at) =>
       parseQuantity(await callOne(node, 'eth_getTransactionCount', [address, tagOf(at)])),
+    code: async (address) => parseHex(await callOne(node, 'eth_getCode', [address, 'latest'])),
     account: (address, executionId) => readAccount(node, address, executionId),
     call: async ({ to, data }, at = 'latest') =>
       parseHex(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),

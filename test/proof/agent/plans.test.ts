@@ -292,3 +292,50 @@ test('nothing is allowed by a question, a quotation or a thought, and nothing tw
   })
   assert.equal(judge('long btc $500 5x', 'perp_close', { asset: 'BTC' }).allowed, false)
 })
+
+test('a bet is placed on the only market that was found, and of several the user chooses', () => {
+  const market = (id: string, question: string, accepting_orders = true): JsonObject => ({
+    condition_id: id,
+    question,
+    accepting_orders,
+    outcomes: [
+      { outcome: 'Yes', outcome_id: `${id}1` },
+      { outcome: 'No', outcome_id: `${id}2` },
+    ],
+  })
+  const found = (...markets: JsonObject[]) => ({ found: output('predmkt_markets', { markets }) })
+  const text = 'bet 20 dollars on no for a rate cut'
+  const order = { side: 'BUY', order_type: 'FOK', amount_usd: '20' }
+  assert.deepEqual(input(text, 'found'), { search_text: 'rate cut', limit: 10 })
+  const [open, closed] = [market('7', 'A rate cut in March?'), market('8', 'A rate cut in May?', false)]
+  assert.deepEqual(input(text, 'buy', found(open, closed)), { ...order, outcome_id: '72' })
+  const other = market('9', 'A rate cut in June?')
+  assert.equal(
+    problem(text, 'buy', found(open, other)),
+    'ask market_id: A rate cut in March?, A rate cut in June?',
+  )
+  assert.match(problem(text, 'buy', found(closed)), /no market/)
+})
+
+test('shares are sold by the words of their market, all of them or a part', () => {
+  const position = (outcome: string, title: string, size: string) => ({
+    outcome,
+    title,
+    size,
+    outcome_id: `${outcome} ${title}`,
+  })
+  const positions = [position('Yes', 'Who wins the election?', '12.5'), position('No', 'A rate cut?', '8')]
+  const holding = { held: output('predmkt_positions', { positions }) }
+  const order = { side: 'SELL', order_type: 'FAK' }
+  assert.deepEqual(input('sell my yes shares on the election', 'sell', holding), {
+    ...order,
+    outcome_id: 'Yes Who wins the election?',
+    amount_shares: '12.5',
+  })
+  assert.deepEqual(input('sell half of my no shares', 'sell', holding), {
+    ...order,
+    outcome_id: 'No A rate cut?',
+    amount_shares: '4',
+  })
+  assert.equal(problem('sell my no shares on the election', 'sell', holding), 'You have no such shares')
+})

@@ -1,0 +1,97 @@
+import { Fault } from '#kernel/contract/fault.ts'
+import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
+import type { VenueCredentials } from '#kernel/money/prediction-venue.ts'
+import type { PredmktDeps } from './deps.ts'
+import { accountOf, disclaimerOf, walletOfRow } from './store/account-store.ts'
+
+/** What an operation asks of the account before a task exists. */
+
+export async function assertAcknowledged({ db }: Pick<PredmktDeps, 'db'>, userId: string): Promise<void> {
+  if ((await disclaimerOf(db, userId))?.at) return
+  throw new Fault(
+    'disclaimer_required',
+    'The disclaimer on prediction markets was not acknowledged yet: `predmkt_acknowledge_disclaimer` does that',
+  )
+}
+
+export const setupIncomplete = (missing: readonly string[]): Fault =>
+  new Fault('setup_incomplete', `The set-up lacks ${missing.join(', ')}: \`predmkt_setup\` completes it`, {
+    extras: { missing },
+  })
+
+export type TradingAccount = { wallet: VenueWallet; credentials: VenueCredentials }
+
+/** Returns wallet and key of a user whose set-up is complete for the protocol; without one, any protocol does. */
+export async function tradingAccount(
+  { db, venue, keys }: Pick<PredmktDeps, 'db' | 'venue' | 'keys'>,
+  userId: string,
+  protocol?: string,
+): Promise<TradingAccount> {
+  const [row, credentials] = await Promise.all([
+    accountOf(db, { userId, venue: venue.name }),
+    keys.of(userId),
+  ])
+  if (!row || !credentials)
+    throw setupIncomplete([...(credentials ? [] : ['key']), ...(row ? [] : ['wallet'])])
+  const ready = { v1: row.v1_ready_at !== null, v2: row.v2_ready_at !== null } as Record<string, boolean>
+  const isReady = protocol === undefined ? Object.values(ready).includes(true) : ready[protocol] === true
+  if (!isReady)
+    throw setupIncomplete([protocol === undefined ? 'approvals' : `approvals of protocol ${protocol}`])
+  return { wallet: walletOfRow(row), credentials }
+}
+
+/** How long an answer of the venue about access counts. */
+const accessMs = 60_000
+
+export type AccessCheck = {
+  /** Throws if the venue lets the account only reduce, or not trade at all. */
+  assertMayOpen(userId: string, credentials: VenueCredentials): Promise<void>
+  of(userId: string, credentials: VenueCredentials | undefined): Promise<'open' | 'close_only' | 'blocked'>
+}
+
+export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 'clock'>): AccessCheck {
+  const closedOnly = new Map<string, { atMs: number; isClosedOnly: boolean }>()
+  let region: { atMs: number; isBlocked: boolean } | undefined
+  const isFresh = (atMs: number) => clock.now().getTime() - atMs < accessMs
+  const regionBlocked = async () => {
+    if (!region || !isFresh(region.atMs))
+      region = { atMs: clock.now().getTime(), isBlocked: (await venue.access()).isBlocked }
+    return region.isBlocked
+  }
+  const accountClosed = async (userId: string, credentials: VenueCredentials) => {
+    const known = closedOnly.get(userId)
+    if (known && isFresh(known.atMs)) return known.isClosedOnly
+    const isClosedOnly = await venue.isClosedOnly(credentials)
+    if (closedOnly.size > 10_000) closedOnly.clear()
+    closedOnly.set(userId, { atMs: clock.now().getTime(), isClosedOnly })
+    return isClosedOnly
+  }
+  return {
+    async of(userId, credentials) {
+      if (await regionBlocked()) return 'blocked'
+      if (credentials && (await accountClosed(userId, credentials))) return 'close_only'
+      return 'open'
+    },
+    async assertMayOpen(userId, credentials) {
+      if (await regionBlocked())
+        throw new Fault(
+          'venue_restricted',
+          'The venue does not serve this region: only sales, cancels, redemptions and withdrawals work',
+        )
+      if (await accountClosed(userId, credentials))
+        throw new Fault(
+          'venue_restricted',
+          'The venue lets this account only close: sales, cancels, redemptions and withdrawals work',
+        )
+    },
+  }
+}
+
+export async function credentialsOf(
+  { keys }: Pick<PredmktDeps, 'keys'>,
+  userId: string,
+): Promise<VenueCredentials> {
+  const credentials = await keys.of(userId)
+  if (!credentials) throw setupIncomplete(['key'])
+  return credentials
+}

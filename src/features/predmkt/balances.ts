@@ -1,0 +1,106 @@
+import { Fault } from '#kernel/contract/fault.ts'
+import { toAssetId } from '#kernel/money/chains.ts'
+import { usdcDecimals } from '#kernel/money/money.ts'
+import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
+import type { VenueMoney } from '#kernel/money/prediction-setup.ts'
+import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { AccountRef, LedgerToken } from '#kernel/task/task.ts'
+import type { PredmktDeps } from './deps.ts'
+import { restingCash, restingShares, unsettledOf } from './store/order-store.ts'
+
+/** What a wallet at the venue can spend: what the chain shows, less what open orders and running tasks hold. */
+
+export const subAccount = 'predmkt'
+export const cashSymbol = 'pUSD'
+type BalanceDeps = Pick<PredmktDeps, 'db' | 'chain' | 'venue' | 'ledger'>
+type WalletOf = { userId: string; wallet: VenueWallet }
+
+export function moneyOf({ venue }: Pick<PredmktDeps, 'venue'>): VenueMoney {
+  if (venue.money) return venue.money
+  throw new Fault('unavailable', 'The venue holds the money itself, so nothing is moved here')
+}
+
+export const cashAccount = (
+  { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
+  userId: string,
+): AccountRef => ({
+  owner: userId,
+  asset: toAssetId(chain.row, moneyOf({ venue }).cashToken),
+  subAccount,
+})
+export const sharesAccount = (
+  { chain }: Pick<PredmktDeps, 'chain'>,
+  userId: string,
+  outcomeId: string,
+): AccountRef => ({
+  owner: userId,
+  asset: `${chain.row.id}:outcome:${outcomeId}`,
+  subAccount,
+})
+export const cashLedgerToken = ({ venue }: Pick<PredmktDeps, 'venue'>): LedgerToken => ({
+  symbol: cashSymbol,
+  decimals: usdcDecimals,
+  address: moneyOf({ venue }).cashToken,
+})
+export const sharesLedgerToken = (outcomeId: string): LedgerToken => ({
+  symbol: 'shares',
+  decimals: usdcDecimals,
+  address: outcomeId,
+})
+
+export type Spendable = { totalUnits: bigint; lockedUnits: bigint; freeUnits: bigint; version: bigint }
+
+const spendable = (
+  chainUnits: bigint,
+  restingUnits: bigint,
+  held: { heldUnits: bigint; version: bigint },
+): Spendable => {
+  const totalUnits = chainUnits > restingUnits ? chainUnits - restingUnits : 0n
+  const freeUnits = totalUnits > held.heldUnits ? totalUnits - held.heldUnits : 0n
+  return { totalUnits, lockedUnits: chainUnits - freeUnits, freeUnits, version: held.version }
+}
+
+/** The version of the ledger is read before the chain, so that a hold that settles in between is noticed. */
+export async function cashOf(deps: BalanceDeps, { userId, wallet }: WalletOf): Promise<Spendable> {
+  const { db, chain, venue, ledger } = deps
+  const held = await ledger.balance(db, cashAccount(deps, userId))
+  const restingUnits = await restingCash(db, { userId, venue: venue.name })
+  const { tokens } = await chain.balances(wallet.wallet, [moneyOf(deps).cashToken])
+  const [units] = tokens
+  if (units === undefined) throw new Fault('unavailable', 'The chain returned no balance; try again later')
+  return spendable(units, restingUnits, held)
+}
+
+export async function chainShares(
+  { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
+  wallet: string,
+  outcomes: readonly { market: Pick<PredictionMarket, 'protocol'>; outcomeId: string }[],
+): Promise<bigint[]> {
+  const money = moneyOf({ venue })
+  if (outcomes.length === 0) return []
+  const { results } = await chain.views(
+    outcomes.map(({ market, outcomeId }) => money.sharesCall(wallet, market, outcomeId)),
+  )
+  return results.map(({ success, data }) => {
+    if (!success || data.length !== 66)
+      throw new Fault('unavailable', 'The chain returned no shares; try again later')
+    return BigInt(data)
+  })
+}
+
+export type SpendableShares = Spendable & { unsettledUnits: bigint }
+
+export async function sharesOf(
+  deps: BalanceDeps,
+  { userId, wallet, market, outcomeId }: WalletOf & { market: PredictionMarket; outcomeId: string },
+): Promise<SpendableShares> {
+  const { db, venue, ledger } = deps
+  const owner = { userId, venue: venue.name }
+  const held = await ledger.balance(db, sharesAccount(deps, userId, outcomeId))
+  const [restingUnits, unsettled] = await Promise.all([
+    restingShares(db, owner, outcomeId),
+    unsettledOf(db, owner, outcomeId),
+  ])
+  const [units = 0n] = await chainShares(deps, wallet.wallet, [{ market, outcomeId }])
+  return { ...spendable(units, restingUnits, held), unsettledUnits: unsettled }
+}

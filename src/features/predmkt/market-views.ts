@@ -1,0 +1,167 @@
+import { later } from '#kernel/clock.ts'
+import { invalid, notFound } from '#kernel/contract/fault.ts'
+import type { Static } from '#kernel/contract/schema.ts'
+import { uuidv7 } from '#kernel/id.ts'
+import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
+import type { BookLevel, PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { PredmktInput } from './contract.ts'
+import type { PredmktDeps } from './deps.ts'
+import type { marketEntries } from './market-contract.ts'
+import { marketOf, outcomeIdOf } from './order-request.ts'
+import { addQuote } from './store/quote-store.ts'
+import type { Market } from './wire-types.ts'
+
+/** What can be found and priced, in the form of the interface. */
+
+type MarketView = Static<typeof Market>
+type QuoteView = Static<(typeof marketEntries)['quote']['output']>
+type MarketDeps = Pick<PredmktDeps, 'venue' | 'clock' | 'db' | 'random'>
+
+export const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
+const usdOrNull = (units: bigint | null): string | null => (units === null ? null : usd(units))
+
+export const protocolView = (protocol: string): 'v1' | 'v2' => (protocol === 'v2' ? 'v2' : 'v1')
+
+export const marketView = (market: PredictionMarket): MarketView => ({
+  venue: 'polymarket',
+  market_id: market.marketId,
+  condition_id: market.marketId,
+  event_id: market.eventId,
+  slug: market.slug,
+  question: market.question,
+  description: market.description,
+  status: market.payoutMicros !== null ? 'resolved' : market.isClosed ? 'closed' : 'open',
+  accepting_orders: market.acceptsOrders,
+  protocol: protocolView(market.protocol),
+  neg_risk: market.isNegRisk,
+  tick_size: usd(market.tickMicros),
+  min_order_shares: usd(market.minSizeUnits),
+  outcomes: market.outcomes.map(({ outcomeId, label, priceMicros }, index) => ({
+    outcome_id: outcomeId,
+    outcome: label,
+    price: usdOrNull(priceMicros),
+    payout: usdOrNull(market.payoutMicros?.[index] ?? null),
+  })),
+  volume_24h_usd: usd(market.volume24hUnits),
+  liquidity_usd: usd(market.liquidityUnits),
+  ends_at: market.endsAt?.toISOString() ?? null,
+})
+
+const levelView = ({ priceMicros, sizeUnits }: BookLevel) => ({
+  price: usd(priceMicros),
+  size: usd(sizeUnits),
+})
+
+const quoteMs = 30_000
+
+export const createMarketViews = (deps: MarketDeps) => {
+  const { venue, clock } = deps
+  const asOf = () => clock.now().toISOString()
+  return {
+    async markets({ search_text: text, status = 'open', limit = 20, after }: PredmktInput<'markets'>) {
+      const page = await venue.markets({
+        ...(text !== undefined && { text }),
+        isClosed: status === 'closed',
+        order: 'volume_24h',
+        limit,
+        ...(after !== undefined && { cursor: after }),
+      })
+      return { markets: page.items.map(marketView), next_after: page.nextCursor, as_of: asOf() }
+    },
+    async event({ id }: PredmktInput<'event'>) {
+      const event = await venue.event(id)
+      if (!event) throw notFound('event', 'predmkt_markets')
+      return {
+        venue: 'polymarket' as const,
+        event_id: event.eventId,
+        slug: event.slug,
+        title: event.title,
+        description: event.description,
+        neg_risk: event.isNegRisk,
+        markets: event.markets.map(marketView),
+        ends_at: event.endsAt?.toISOString() ?? null,
+        as_of: asOf(),
+      }
+    },
+    async book({ outcome_id: outcomeId }: PredmktInput<'book'>) {
+      const book = await venue.book(outcomeId)
+      return {
+        venue: 'polymarket' as const,
+        market_id: book.marketId,
+        outcome_id: book.outcomeId,
+        bids: book.bids.map(levelView),
+        asks: book.asks.map(levelView),
+        tick_size: usd(book.tickMicros),
+        min_order_shares: usd(book.minSizeUnits),
+        last_trade_price: usdOrNull(book.lastPriceMicros),
+        as_of: book.at.toISOString(),
+      }
+    },
+    async prices({
+      outcome_id: outcomeId,
+      interval = '1d',
+      resolution_minutes = 10,
+    }: PredmktInput<'prices'>) {
+      const points = await venue.prices(outcomeId, interval, resolution_minutes)
+      return {
+        venue: 'polymarket' as const,
+        outcome_id: outcomeId,
+        points: points.map(({ at, priceMicros }) => ({ at: at.toISOString(), price: usd(priceMicros) })),
+        as_of: asOf(),
+      }
+    },
+    quote: (input: PredmktInput<'quote'>, userId: string) => quoteOf(deps, input, userId),
+  }
+}
+
+async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: string): Promise<QuoteView> {
+  const { venue, clock, db, random } = deps
+  const { amount_usd: amountUsd, amount_shares: amountShares } = input
+  const outcomeId = outcomeIdOf(input)
+  const side = input.side === 'BUY' ? ('buy' as const) : ('sell' as const)
+  if ((amountUsd === undefined) === (amountShares === undefined))
+    throw invalid(
+      'amount_usd',
+      'exactly_one_of',
+      'Exactly one of `amount_usd` and `amount_shares` is required',
+    )
+  if (side === 'sell' && amountUsd !== undefined)
+    throw invalid('amount_usd', 'extra_forbidden', 'A sale takes `amount_shares`')
+  const market = await marketOf(deps, outcomeId)
+  const allInUnits = amountUsd === undefined ? null : toUnits(amountUsd, usdcDecimals)
+  const wanted = amountShares === undefined ? null : toUnits(amountShares, usdcDecimals)
+  const quote = await venue.quote({
+    outcomeId,
+    spend:
+      allInUnits !== null ? { type: 'all_in', cashUnits: allInUnits } : { type: side, sizeUnits: wanted! },
+  })
+  const now = clock.now()
+  const expiresAt = later(now, quoteMs)
+  const id = uuidv7(now, random)
+  await addQuote(db, { id, userId, quote, allInUnits: allInUnits ?? quote.allInUnits, expiresAt })
+  const isEmpty = quote.sizeUnits === 0n
+  return {
+    quote_id: id,
+    venue: 'polymarket',
+    market_id: market.marketId,
+    condition_id: market.marketId,
+    outcome_id: outcomeId,
+    protocol: protocolView(market.protocol),
+    side: input.side,
+    order_type: input.order_type ?? 'FOK',
+    shares: usd(quote.sizeUnits),
+    avg_price: isEmpty ? null : usd(quote.averagePriceMicros),
+    worst_price: isEmpty ? null : usd(quote.worstPriceMicros),
+    fee_usd: usd(quote.feeUnits),
+    total_usd: usd(quote.allInUnits),
+    payout_usd: usd(quote.payoutUnits),
+    complete: quote.isComplete,
+    unfilled_usd:
+      allInUnits === null ? null : usd(quote.isComplete ? 0n : positive(allInUnits - quote.allInUnits)),
+    unfilled_shares: wanted === null ? null : usd(positive(wanted - quote.sizeUnits)),
+    book_as_of: quote.book.at.toISOString(),
+    expires_at: expiresAt.toISOString(),
+  }
+}
+
+const positive = (units: bigint): bigint => (units > 0n ? units : 0n)

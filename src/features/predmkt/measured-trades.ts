@@ -1,0 +1,52 @@
+import type { OutcomeTrade } from '#kernel/money/prediction-views.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
+import { moneyOf } from './balances.ts'
+import type { PredmktDeps } from './deps.ts'
+
+/**
+ * What a confirmed trade moved, by the chain: the venue lists an average price, which is rounded. A trade counts as
+ * confirmed only once a node shows its transaction.
+ */
+
+export type MeasuredTrade = OutcomeTrade & {
+  /** Cash that left the wallet, or came to it by a sale, its fee included; null where the chain does not say it. */
+  netUnits: bigint | null
+}
+
+export async function measureTrades(
+  { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
+  wallet: string,
+  trades: readonly OutcomeTrade[],
+): Promise<MeasuredTrade[]> {
+  const hashes = [...new Set(trades.filter(isConfirmed).flatMap(({ txHash }) => txHash ?? []))]
+  if (hashes.length === 0) return trades.map((trade) => ({ ...trade, netUnits: null }))
+  const { receipts } = await chain.receipts(hashes)
+  const byHash = new Map(hashes.map((hash, index) => [hash, receipts[index]]))
+  const cash = moneyOf({ venue }).cashToken
+  return trades.map((trade) => {
+    if (!isConfirmed(trade) || trade.txHash === null) return { ...trade, netUnits: null }
+    const receipt = byHash.get(trade.txHash)
+    if (!receipt) return { ...trade, settlement: 'mined', netUnits: null }
+    // A transaction that settles several trades of the wallet does not say what each one moved.
+    const isAlone = trades.filter(({ txHash }) => txHash === trade.txHash).length === 1
+    const units = isAlone ? netUnits(chain.transfers(receipt), { wallet, cash, side: trade.side }) : null
+    return { ...trade, netUnits: units }
+  })
+}
+
+const isConfirmed = ({ settlement }: OutcomeTrade): boolean => settlement === 'confirmed'
+
+type Measured = { wallet: string; cash: string; side: 'buy' | 'sell' }
+
+function netUnits(transfers: readonly TransferLog[], { wallet, cash, side }: Measured): bigint | null {
+  const own = wallet.toLowerCase()
+  const moved = transfers
+    .filter(({ token }) => token.toLowerCase() === cash.toLowerCase())
+    .reduce((sum, { from, to, amountUnits }) => {
+      const isOut = from.toLowerCase() === own
+      const isIn = to.toLowerCase() === own
+      return sum + (isIn ? amountUnits : 0n) - (isOut ? amountUnits : 0n)
+    }, 0n)
+  const units = side === 'buy' ? -moved : moved
+  return units > 0n ? units : null
+}

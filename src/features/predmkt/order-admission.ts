@@ -1,0 +1,229 @@
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
+import type { OutcomeQuote, PredictionMarket } from '#kernel/money/prediction-views.ts'
+import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
+import { actionTerms } from '#kernel/task/approval.ts'
+import type { PlannedAction } from '#kernel/task/signer.ts'
+import {
+  type AccessCheck,
+  assertAcknowledged,
+  type TradingAccount,
+  tradingAccount,
+} from './account-checks.ts'
+import {
+  cashAccount,
+  cashLedgerToken,
+  cashOf,
+  cashSymbol,
+  moneyOf,
+  sharesAccount,
+  sharesLedgerToken,
+  sharesOf,
+} from './balances.ts'
+import type { PredmktDeps } from './deps.ts'
+import { exitTermsOf } from './exit-request.ts'
+import {
+  assertOnGrid,
+  cashFor,
+  feeBound,
+  marketOf,
+  type OrderInput,
+  type OrderTerms,
+  orderTerms,
+} from './order-request.ts'
+import { type OrderTaskData, storedTerms } from './order-task.ts'
+
+/** An order is refused here, before a task exists, wherever the venue would refuse it. */
+
+export type OrderDeps = PredmktDeps & { access: AccessCheck }
+/** How long an order is placed, and its matches are followed before an operator looks into it. */
+export const orderMs = 10 * 60_000
+
+type OrderRequest = {
+  action: PlannedAction
+  terms: OrderTerms
+  market: PredictionMarket
+  account: TradingAccount
+  /** What the order can cost at most, its fee included; 0 for a sale. */
+  costUnits: bigint
+  data: OrderTaskData
+}
+
+export const admitOrder = (deps: OrderDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'on_shortage',
+    check: (input: OrderInput, attempt) => checkOrder(deps, input, attempt),
+    fund: (request) => (request.terms.side === 'buy' ? fundPurchase(deps, request) : fundSale(deps, request)),
+    start: ({ data }, spend) => ({ first: 'sign', deadlineMs: orderMs, data, spend }),
+  })
+
+async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attempt): Promise<OrderRequest> {
+  await assertAcknowledged(deps, userId)
+  const terms = await orderTerms(deps, input, userId)
+  const market = await marketOf(deps, terms.outcomeId)
+  const account = await tradingAccount(deps, userId, market.protocol)
+  if (market.isClosed || !market.acceptsOrders)
+    throw new Fault('market_closed', 'The venue takes no orders for this market now')
+  assertOnGrid(terms, market)
+  if (terms.side === 'buy') await deps.access.assertMayOpen(userId, account.credentials)
+  const quote = await quoteNow(deps, terms)
+  const costUnits = costOf(deps, { terms, market, quote })
+  if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, feeOf(deps, { terms, market, quote }))
+  const exits = exitTermsOf(input, market, terms)
+  const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
+  const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
+  return {
+    action: {
+      userId,
+      ...orderFacts(deps, terms, costUnits),
+      terms: actionTerms(`${terms.side === 'buy' ? 'Buy' : 'Sell'} ${amount} ${label}: ${market.question}`, {
+        venue: 'Polymarket',
+        asset: label,
+        token: cashSymbol,
+        amount: usd(terms.side === 'buy' ? costUnits : terms.sizeUnits!),
+        cost: 'The fee of the venue, which the amount includes',
+      }),
+    },
+    terms,
+    market,
+    account,
+    costUnits,
+    data: {
+      wallet: account.wallet,
+      terms: storedTerms(terms),
+      cost_units: String(costUnits),
+      exits,
+    },
+  }
+}
+
+const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
+
+export const orderFacts = (
+  deps: Pick<PredmktDeps, 'venue' | 'chain'>,
+  { side }: Pick<OrderTerms, 'side'>,
+  costUnits: bigint,
+): Omit<PlannedAction, 'userId'> => ({
+  operation: 'predmkt_order',
+  chainId: deps.chain.row.id,
+  tokens: [moneyOf(deps).cashToken],
+  recipients: [],
+  usdMicros: side === 'buy' ? costUnits : 0n,
+  exit: side === 'sell',
+})
+
+/** What the book of this moment gives; undefined for an order that names its own price and size. */
+export async function quoteNow(
+  { venue }: Pick<PredmktDeps, 'venue'>,
+  { outcomeId, timeInForce, allInUnits, sizeUnits, priceMicros, side }: OrderTerms,
+): Promise<OutcomeQuote | undefined> {
+  if (timeInForce === 'gtc' || timeInForce === 'gtd') return undefined
+  const spend =
+    allInUnits !== null
+      ? { type: 'all_in' as const, cashUnits: allInUnits }
+      : { type: side, sizeUnits: sizeUnits! }
+  const quote = await venue.quote({ outcomeId, spend })
+  if (quote.sizeUnits === 0n)
+    throw new Fault('insufficient_liquidity', 'The book has nothing that the order could match')
+  const isBeyond =
+    priceMicros !== null &&
+    (side === 'buy' ? quote.worstPriceMicros > priceMicros : quote.worstPriceMicros < priceMicros)
+  if (timeInForce === 'fok' && (!quote.isComplete || isBeyond))
+    throw new Fault(
+      'insufficient_liquidity',
+      'The book does not fill the whole order within its bound; a FAK order takes a part',
+    )
+  return quote
+}
+
+type Priced = { terms: OrderTerms; market: PredictionMarket; quote: OutcomeQuote | undefined }
+
+function costOf({ takerFeeUnits }: Pick<PredmktDeps, 'takerFeeUnits'>, { terms, market }: Priced): bigint {
+  const { side, allInUnits, priceMicros, sizeUnits } = terms
+  if (side === 'sell') return 0n
+  if (allInUnits !== null) return allInUnits
+  const filled = { priceMicros: priceMicros!, sizeUnits: sizeUnits! }
+  const fee = terms.postOnly ? 0n : feeBound(takerFeeUnits, market.fee, filled)
+  return cashFor(priceMicros!, sizeUnits!, 'up') + fee
+}
+
+const feeOf = (
+  { takerFeeUnits }: Pick<PredmktDeps, 'takerFeeUnits'>,
+  { terms, market, quote }: Priced,
+): bigint =>
+  quote
+    ? quote.feeUnits
+    : terms.postOnly
+      ? 0n
+      : feeBound(takerFeeUnits, market.fee, { priceMicros: terms.priceMicros!, sizeUnits: terms.sizeUnits! })
+
+function assertFee(maxUnits: bigint, feeUnits: bigint): void {
+  if (feeUnits <= maxUnits) return
+  throw invalid(
+    'max_fee_usd',
+    'greater_than',
+    `The fee can be ${usd(feeUnits)} USD, which is more than accepted`,
+    {
+      fee_usd: usd(feeUnits),
+    },
+  )
+}
+
+async function fundPurchase(deps: OrderDeps, { action: { userId }, account, costUnits }: OrderRequest) {
+  const read = () => cashOf(deps, { userId, wallet: account.wallet })
+  const cash = await read()
+  const token = cashLedgerToken(deps)
+  if (cash.freeUnits < costUnits)
+    throw insufficientBalance(
+      { ...token, chainId: deps.chain.row.id },
+      {
+        what: 'The order',
+        requiredUnits: costUnits,
+        availableUnits: cash.freeUnits,
+        note: 'cash is what lies in the funded wallet and no open order holds; `predmkt_fund` adds to it',
+      },
+    )
+  const { totalUnits, version } = cash
+  return {
+    account: cashAccount(deps, userId),
+    amountUnits: costUnits,
+    token,
+    seen: { totalUnits, version, reread: read },
+  }
+}
+
+async function fundSale(deps: OrderDeps, { action: { userId }, account, terms, market }: OrderRequest) {
+  const { outcomeId } = terms
+  const sizeUnits = terms.sizeUnits!
+  const read = () => sharesOf(deps, { userId, wallet: account.wallet, market, outcomeId })
+  const shares = await read()
+  if (shares.freeUnits < sizeUnits) throw sharesShort(sizeUnits, shares)
+  const { totalUnits, version } = shares
+  return {
+    account: sharesAccount(deps, userId, outcomeId),
+    amountUnits: sizeUnits,
+    token: sharesLedgerToken(outcomeId),
+    seen: { totalUnits, version, reread: read },
+  }
+}
+
+function sharesShort(
+  sizeUnits: bigint,
+  { freeUnits, unsettledUnits }: { freeUnits: bigint; unsettledUnits: bigint },
+): Fault {
+  const free = fromUnits(freeUnits, usdcDecimals)
+  if (freeUnits + unsettledUnits >= sizeUnits)
+    return new Fault(
+      'shares_not_settled',
+      `Only ${free} shares are settled; the others were matched, and can still fail`,
+      { extras: { settled: free, unsettled: fromUnits(unsettledUnits, usdcDecimals) } },
+    )
+  if (freeUnits === 0n) return new Fault('no_position', 'There are no free shares of this outcome to sell')
+  return insufficientBalance(sharesLedgerToken('shares'), {
+    what: 'The sale',
+    requiredUnits: sizeUnits,
+    availableUnits: freeUnits,
+  })
+}

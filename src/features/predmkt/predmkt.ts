@@ -1,0 +1,89 @@
+import { type ActScope, toActScope } from '#kernel/contract/caller.ts'
+import { implement, taskOf } from '#kernel/contract/operation.ts'
+import { query } from '#store/query.ts'
+import { createAccessCheck } from './account-checks.ts'
+import { createAccountSync } from './account-sync.ts'
+import { createCancel } from './cancel.ts'
+import { contract } from './contract.ts'
+import type { PredmktDeps } from './deps.ts'
+import { createExitKind } from './exit-task.ts'
+import { fundSteps } from './fund.ts'
+import { admitFund } from './fund-admission.ts'
+import { createMarketViews } from './market-views.ts'
+import { createMeta } from './meta.ts'
+import { createOpenOrders } from './open-orders.ts'
+import { admitOrder } from './order-admission.ts'
+import { orderSteps } from './order-steps.ts'
+import { createActivity, createPositions } from './positions.ts'
+import { createRedeem } from './redeem.ts'
+import { deletions } from './retention.ts'
+import { createSetup } from './setup.ts'
+import { createSetupStatus } from './setup-status.ts'
+import { createVenueHoldings } from './venue-holdings.ts'
+import { createWithdraw } from './withdraw.ts'
+
+/** The section of prediction markets: an account at a venue, orders, and money in and out. */
+
+const orderRetry = { attemptsMax: 1_000, firstMs: 300, maxMs: 10_000 }
+
+export function createPredmkt(deps: PredmktDeps) {
+  const access = createAccessCheck(deps)
+  const status = createSetupStatus({ ...deps, access })
+  const markets = createMarketViews(deps)
+  const meta = createMeta(deps)
+  const openOrders = createOpenOrders(deps)
+  const positions = createPositions(deps)
+  const activity = createActivity(deps, positions)
+  const operations = implement(contract, {
+    markets: (input) => markets.markets(input),
+    event: (input) => markets.event(input),
+    book: (input) => markets.book(input),
+    prices: (input) => markets.prices(input),
+    quote: (input, { userId }) => markets.quote(input, userId),
+    meta: (_input, { userId }) => meta(userId),
+    acknowledgeDisclaimer: (_input, { userId }, request) => acknowledge(deps, userId, toActScope(request)),
+    setupStatus: (_input, { userId }) => status(userId),
+    setup: createSetup({ ...deps, status }, 'predmkt_setup'),
+    setupV2: createSetup({ ...deps, status }, 'predmkt_setup_v2'),
+    fund: taskOf({ admit: admitFund(deps), steps: fundSteps(deps), looksUp: true }),
+    withdraw: createWithdraw(deps),
+    redeem: createRedeem(deps),
+    order: taskOf({ admit: admitOrder({ ...deps, access }), steps: orderSteps(deps), retry: orderRetry }),
+    cancel: createCancel(deps),
+    openOrders: (_input, { userId }) => openOrders(userId),
+    positions: (_input, { userId }) => positions(userId),
+    activity: ({ limit = 200 }, { userId }) => activity(userId, limit),
+  })
+  const exitTasks = createExitKind(deps)
+  const sync = createAccountSync({ ...deps, exitTasks })
+  return {
+    operations,
+    kinds: [exitTasks],
+    starters: [sync.start],
+    deletions,
+    holdings: createVenueHoldings(deps, positions),
+    facts: factsOf(deps),
+  }
+}
+
+/** What the capabilities say of the section. */
+const factsOf = ({ venue, limits }: Pick<PredmktDeps, 'venue' | 'limits'>) => ({
+  prediction_markets: {
+    venue: venue.name,
+    setup_offered: venue.setup !== undefined,
+    protocols: venue.protocols,
+    order_types: ['GTC', 'GTD', 'FOK', 'FAK'],
+    exits: ['take_profit', 'stop_loss'],
+    min_fund_usd: limits.minFundUsd,
+  },
+})
+
+async function acknowledge({ clock, limits }: PredmktDeps, userId: string, { tx }: ActScope) {
+  const [row] = await query<{ at: Date }>(
+    tx,
+    `update app_user set disclaimer_acknowledged_at = coalesce(disclaimer_acknowledged_at, $2)
+     where id = $1 returning disclaimer_acknowledged_at as at`,
+    [userId, clock.now()],
+  )
+  return { acknowledged_at: row!.at.toISOString(), version: limits.disclaimerVersion }
+}

@@ -1,0 +1,226 @@
+import { later } from '#kernel/clock.ts'
+import { conflict } from '#kernel/contract/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import type { RelayedAction, VenueWallet, WalletCall } from '#kernel/money/prediction-actions.ts'
+import { combineWrites, type EffectDriver, type EffectNames, notExecuted } from '#kernel/task/effect-steps.ts'
+import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
+import type { Action, PredictionIntent } from '#kernel/task/signer.ts'
+import { transactionView } from '#kernel/task/sponsored-effect.ts'
+import type { Effect, JsonObject, StepResultOf, TaskProgress, TaskView, Tx } from '#kernel/task/task.ts'
+import type { Receipt } from '#upstreams/evm/evm.ts'
+import type { PredmktDeps } from './deps.ts'
+import { type Found, outcomeOf, relayerOf } from './relay-outcome.ts'
+import { latestEffect, signEffect } from './signed-effect.ts'
+import { releaseWallet, setWaiting, takeWallet } from './store/account-store.ts'
+
+/** Calls of the user's wallet at the venue, sent by its relayer without gas, as the driver of an effect. */
+
+export type RelayTaskData = {
+  wallet: VenueWallet
+  polls?: number
+  /** The relayer's id of the action in flight. */
+  relay_id?: string | null
+  /** Whether an action was signed again because its nonce was taken. */
+  is_renewed?: boolean
+  transactions?: JsonObject[]
+  progress?: TaskProgress | null
+  note?: string | null
+}
+export type RelayPlan<Data = RelayTaskData> = {
+  /** The wallet that makes the calls, if it is not that of the task. */
+  wallet?: VenueWallet
+  /** The calls of the wallet; null creates the wallet. */
+  calls: WalletCall[] | null
+  facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
+  /** The task data that is committed with the signature. */
+  data?: Partial<Data>
+}
+export type RelayProof = { txHash: string | null; receipt: Receipt | null }
+type RelayDeps = Pick<PredmktDeps, 'venue' | 'chain' | 'policy' | 'signer' | 'nonces' | 'log'>
+type RelayOptions<Data> = {
+  /**
+   * Whether the chain shows what the action does; `receipt` is that of the transaction that the relayer names. A word
+   * of the relayer proves nothing.
+   */
+  prove(task: TaskView<Data>, receipt: Receipt | null): boolean | Promise<boolean>
+  /** Returns the end of the task where the relayer or the chain refused the action for good. */
+  onRejected?(
+    task: TaskView<Data>,
+    refusal: { code: string; message: string },
+  ): Promise<StepResultOf<Partial<Data>, string> | undefined>
+}
+
+const pollBackoff = { firstMs: 500, maxMs: 8_000 }
+const reviewAfterPolls = 200
+
+export const relayDriver = <Data extends RelayTaskData, Names extends string>(
+  deps: RelayDeps,
+  options: RelayOptions<Data>,
+): EffectDriver<Data, RelayPlan<Data>, RelayProof, Names> => ({
+  async sign(task, plan, context) {
+    return ofData<Data, Names>(
+      await signRelayed(deps, task, plan as RelayPlan as RelayPlan<RelayTaskData>, context),
+    )
+  },
+
+  async confirm(task, settle, context) {
+    const { now, steps } = context
+    const effect = latestEffect(task, 'prediction_relay')
+    if (!effect) return ofData<Data, Names>({ next: steps.sign })
+    const known = await outcomeOf(deps, task, { effect, now })
+    // The chain decides where the relayer has lost the action, or refuses it because it was done before.
+    const isDone = known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null))
+    const found: Found = isDone ? { type: 'landed', txHash: null, receipt: null, relayId: '' } : known
+    const owner = { userId: task.userId, venue: deps.venue.name }
+    const release = (tx: Tx) => releaseWallet(tx, owner, task.id)
+    if (found.type === 'rejected') {
+      const { code, message } = found
+      const own = await options.onRejected?.(task, { code, message })
+      const refusal = notExecuted({ code, message, retryable: false, upstream: deps.venue.name })
+      const result: StepResultOf<Partial<Data>, string> = own ?? refusal
+      return {
+        ...(result as StepResultOf<Partial<Data>, Names>),
+        effects: [{ effectId: effect.id, status: 'rejected' }],
+        writes: combineWrites(result.writes, release),
+      } as StepResultOf<Partial<Data>, Names>
+    }
+    if (found.type !== 'landed')
+      return ofData<Data, Names>(unsettled(deps, task, { found, effect, steps, now }))
+    const { txHash, receipt, relayId } = found
+    if (!(await options.prove(task, receipt)))
+      return ofData<Data, Names>(pollRelay(task, steps.confirm, { relay_id: relayId }))
+    const settled = await settle({ txHash, receipt })
+    return {
+      ...settled,
+      effects: [...(settled.effects ?? []), { effectId: effect.id, status: 'confirmed' }],
+      data: Object.assign({}, settled.data, {
+        transactions: transactionsOf(deps, task, { txHash, receipt }),
+      }),
+      writes: combineWrites(settled.writes, release),
+    } as typeof settled
+  },
+})
+
+type RelayedTask = TaskView<RelayTaskData>
+type RelayResult<Names extends string> = StepResultOf<Partial<RelayTaskData>, Names>
+
+async function signRelayed<Names extends string>(
+  deps: RelayDeps,
+  task: Pick<RelayedTask, 'id' | 'userId' | 'data' | 'effects'>,
+  plan: RelayPlan<RelayTaskData>,
+  { now, steps }: { now: Date; steps: EffectNames<Names> },
+): Promise<RelayResult<Names>> {
+  const relayer = relayerOf(deps)
+  const wallet = plan.wallet ?? task.data.wallet
+  const action = await actionOf(deps, wallet, plan)
+  const owner = { userId: task.userId, venue: deps.venue.name }
+  return signEffect<RelayTaskData, Names>(
+    deps,
+    task,
+    {
+      kind: 'prediction_relay',
+      externalId: sha256(`${task.id}|${steps.sign}|${task.effects.length}`),
+      account: wallet.owner,
+      action,
+      facts: plan.facts,
+      bodyOf: (signature) =>
+        action.type === 'create_wallet'
+          ? relayer.createWalletBody(wallet.owner)
+          : relayer.body(action as RelayedAction, signature),
+      ...(action.type === 'wallet_batch' && {
+        validUntil: later(new Date(0), action.deadlineSeconds * 1_000),
+      }),
+      writes: async (tx) => {
+        if (!(await takeWallet(tx, owner, task.id)))
+          throw conflict('Another action of the wallet is in flight', walletBusy)
+      },
+    },
+    {
+      now,
+      next: steps.confirm,
+      data: { ...plan.data, relay_id: null, polls: 0, note: null },
+      onRefused: (fault) =>
+        fault.extras.reason === walletBusy
+          ? { ...pollAgain(task, steps.sign, pollBackoff), state: 'waiting' }
+          : notExecuted({ code: fault.code, message: fault.message, retryable: fault.retryable }),
+    },
+  )
+}
+
+function pollRelay<Name extends string>(task: RelayedTask, next: Name, data: Partial<RelayTaskData> = {}) {
+  const polled = pollAgain(task, next, pollBackoff)
+  const isLost = pollsOf(task) > reviewAfterPolls
+  return {
+    park: polled.park,
+    ...(isLost ? ({ state: 'review', outcome: 'unknown' } as const) : ({ state: 'confirming' } as const)),
+    data: { ...polled.data, ...data },
+  }
+}
+
+type Unsettled<Names extends string> = {
+  found: Exclude<Found, { type: 'landed' | 'rejected' }>
+  effect: Effect
+  steps: EffectNames<Names>
+  now: Date
+}
+
+function unsettled<Names extends string>(
+  { venue }: RelayDeps,
+  task: RelayedTask,
+  { found, effect, steps, now }: Unsettled<Names>,
+): RelayResult<Names> {
+  const owner = { userId: task.userId, venue: venue.name }
+  switch (found.type) {
+    case 'pending':
+      return {
+        ...pollRelay(task, steps.confirm, found.relayId === undefined ? {} : { relay_id: found.relayId }),
+        effects: [{ effectId: effect.id, status: 'sent' }],
+      }
+    case 'later': {
+      const { until, message } = found
+      const text = `${message}; continues at ${until.toISOString()}`
+      return {
+        park: { afterMs: Math.max(1_000, until.getTime() - now.getTime()), next: steps.confirm },
+        state: 'waiting',
+        data: { note: message, polls: 0, progress: { step: 1, of: 1, text } },
+        writes: (tx) => setWaiting(tx, owner, until),
+      }
+    }
+    case 'rateLimited':
+      return { ...pollRelay(task, steps.confirm), state: 'waiting' }
+    case 'again':
+      return {
+        next: steps.sign,
+        state: 'held',
+        effects: [{ effectId: effect.id, status: 'dropped' }],
+        data: { is_renewed: true, relay_id: null },
+        writes: (tx) => releaseWallet(tx, owner, task.id),
+      }
+  }
+}
+
+const walletBusy = 'wallet_busy'
+
+/** Types a result that has a part of the task data; `Data` extends that part, which the compiler cannot conclude. */
+const ofData = <Data, Names extends string>(result: StepResultOf<Partial<RelayTaskData>, Names>) =>
+  result as StepResultOf<Partial<Data>, Names>
+
+async function actionOf(
+  deps: RelayDeps,
+  wallet: VenueWallet,
+  { calls }: Pick<RelayPlan, 'calls'>,
+): Promise<PredictionIntent['action']> {
+  if (calls === null) return { type: 'create_wallet', owner: wallet.owner }
+  return deps.venue.setup!.walletBatch(wallet, calls, await relayerOf(deps).nonce(wallet))
+}
+
+function transactionsOf(
+  { chain }: RelayDeps,
+  { data }: TaskView<RelayTaskData>,
+  { txHash, receipt }: RelayProof,
+): JsonObject[] {
+  const earlier = data.transactions ?? []
+  if (txHash === null) return earlier
+  const view = transactionView(chain.row, { txHash, status: 'confirmed', block: receipt?.block })
+  return [...earlier, view]
+}

@@ -1,0 +1,69 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { PredictionVenue } from '#kernel/money/prediction-venue.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
+import { createAccountCalls, createAuthorize } from './account.ts'
+import type { RelayerKey } from './auth-headers.ts'
+import { createCatalogue, createMarketLookup } from './catalogue.ts'
+import { protocols } from './contracts.ts'
+import { polymarketMoney } from './money-calls.ts'
+import { createOrderCalls } from './orders.ts'
+import { protocolOf } from './outcome-ids.ts'
+import { type OnSkipped, venueName } from './parse-markets.ts'
+import { createPublicRecord } from './public-record.ts'
+import { createRelayer } from './relayer.ts'
+import { createRequests, type Services } from './requests.ts'
+import { createSetup } from './setup.ts'
+import { createStreams } from './streams.ts'
+import { walletsOf } from './wallet-addresses.ts'
+import { BridgeAddresses } from './wire-data.ts'
+
+export type { RelayerKey } from './auth-headers.ts'
+
+export type PolymarketOptions = {
+  urls: Services & { socket: string }
+  net: Net
+  clock: Clock
+  random: Random
+  log: Log
+  /** Without it no account can be set up, and no money leaves a deposit wallet. */
+  relayerKey?: RelayerKey | undefined
+  /** 32 bytes as 0x and hexadecimal text. */
+  builderCode?: string | undefined
+  onSkipped?: OnSkipped
+}
+
+const zero32 = `0x${'0'.repeat(64)}`
+
+export function createPolymarket(options: PolymarketOptions): PredictionVenue {
+  const { urls, net, clock, random, log, relayerKey, builderCode, onSkipped = () => {} } = options
+  const requests = createRequests({ urls, net })
+  const authorize = createAuthorize(clock)
+  const market = createMarketLookup(requests, onSkipped)
+  const orderDeps = { requests, authorize, market, clock, random, builderCode: builderCode ?? zero32 }
+  return {
+    name: venueName,
+    protocols,
+    walletsOf,
+    protocolOf,
+    ...createCatalogue(requests, onSkipped),
+    ...createAccountCalls({ requests, authorize, clock }),
+    ...createOrderCalls(orderDeps),
+    ...createPublicRecord(requests, onSkipped),
+    ...createStreams({ url: urls.socket, random, log }),
+    ...(relayerKey && {
+      setup: createSetup({ relayer: createRelayer({ requests, relayerKey, clock }), clock }),
+    }),
+    money: polymarketMoney,
+    async depositAddresses(wallet) {
+      const body = JSON.stringify({ address: wallet })
+      const headers: Record<string, string> = builderCode ? { 'x-builder-code': builderCode } : {}
+      const { address } = await requests.read(
+        { service: 'bridge', method: 'POST', path: '/deposit', body, headers },
+        BridgeAddresses,
+      )
+      return { evm: address.evm ?? null, svm: address.svm ?? null }
+    },
+  }
+}

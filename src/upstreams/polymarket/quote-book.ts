@@ -1,0 +1,90 @@
+import type { Book, BookLevel, OutcomeQuote, TakerFee } from '#kernel/money/prediction-views.ts'
+import { takerFeeUnits } from './taker-fee.ts'
+
+/** What a taker gets from a book, level by level. */
+
+export type Spend = { type: 'all_in'; cashUnits: bigint } | { type: 'buy' | 'sell'; sizeUnits: bigint }
+
+type Filled = { sizeUnits: bigint; cashUnits: bigint; feeUnits: bigint; worstPriceMicros: bigint }
+const nothing: Filled = { sizeUnits: 0n, cashUnits: 0n, feeUnits: 0n, worstPriceMicros: 0n }
+
+const dollar = 1_000_000n
+const hundredth = 10_000n
+/** Shares of a match are counted in thousandths, so that a quote never promises more than the market gives. */
+const matchLotUnits = 1_000n
+
+type Taker = { levels: readonly BookLevel[]; fee: TakerFee | null; rounding: 'up' | 'down' }
+
+/** Takes shares while `wanted` returns some for the next price. */
+function walk(
+  { levels, fee, rounding }: Taker,
+  wanted: (filled: Filled, priceMicros: bigint) => bigint,
+): Filled {
+  let filled = nothing
+  for (const { priceMicros, sizeUnits } of levels) {
+    const asked = wanted(filled, priceMicros)
+    const taken = asked < sizeUnits ? asked : sizeUnits
+    if (taken <= 0n) break
+    const product = taken * priceMicros
+    const isUp = rounding === 'up' && product % dollar !== 0n
+    filled = {
+      sizeUnits: filled.sizeUnits + taken,
+      cashUnits: filled.cashUnits + product / dollar + (isUp ? 1n : 0n),
+      feeUnits: filled.feeUnits + takerFeeUnits(fee, priceMicros, taken),
+      worstPriceMicros: priceMicros,
+    }
+    if (taken < sizeUnits) break
+  }
+  return filled
+}
+
+const bySize = (taker: Taker, sizeUnits: bigint): Filled =>
+  walk(taker, (filled) => sizeUnits - filled.sizeUnits)
+
+const byCash = (taker: Taker, cashUnits: bigint): Filled =>
+  walk(taker, (filled, priceMicros) => {
+    const lots = ((cashUnits - filled.cashUnits) * dollar) / priceMicros / matchLotUnits
+    return lots * matchLotUnits
+  })
+
+/** The most whole cents whose shares, with their fee, cost no more than `allInUnits`. */
+function byAllIn(taker: Taker, allInUnits: bigint): Filled {
+  let [low, high] = [0n, allInUnits / hundredth]
+  while (low < high) {
+    const cents = (low + high + 1n) / 2n
+    // The cash that is signed counts in full, because the market may fill more than whole lots.
+    const fits = cents * hundredth + byCash(taker, cents * hundredth).feeUnits <= allInUnits
+    if (fits) low = cents
+    else high = cents - 1n
+  }
+  return byCash(taker, low * hundredth)
+}
+
+const sumOf = (levels: readonly BookLevel[]): bigint =>
+  levels.reduce((sum, { sizeUnits }) => sum + sizeUnits, 0n)
+
+export function quoteBook(book: Book, fee: TakerFee | null, spend: Spend): OutcomeQuote {
+  const side = spend.type === 'sell' ? 'sell' : 'buy'
+  const levels = side === 'buy' ? book.asks : book.bids
+  const taker: Taker = { levels, fee, rounding: side === 'buy' ? 'up' : 'down' }
+  const filled = spend.type === 'all_in' ? byAllIn(taker, spend.cashUnits) : bySize(taker, spend.sizeUnits)
+  const { sizeUnits, cashUnits, feeUnits, worstPriceMicros } = filled
+  const isComplete =
+    spend.type === 'all_in' ? sizeUnits > 0n && sizeUnits < sumOf(levels) : sizeUnits === spend.sizeUnits
+  return {
+    venue: book.venue,
+    marketId: book.marketId,
+    outcomeId: book.outcomeId,
+    side,
+    sizeUnits,
+    isComplete,
+    cashUnits,
+    orderCashUnits: side === 'buy' ? ((cashUnits + hundredth - 1n) / hundredth) * hundredth : 0n,
+    feeUnits,
+    allInUnits: side === 'buy' ? cashUnits + feeUnits : cashUnits - feeUnits,
+    averagePriceMicros: sizeUnits === 0n ? 0n : (cashUnits * dollar) / sizeUnits,
+    worstPriceMicros,
+    payoutUnits: sizeUnits,
+    book: { hash: book.hash, at: book.at },
+  }
+}

@@ -1,0 +1,44 @@
+import { Fault } from '#kernel/contract/fault.ts'
+import { canonicalDecimal, decimalPlaces, toUnits } from '#kernel/money/money.ts'
+import type { TakerFee } from '#kernel/money/prediction-views.ts'
+
+/**
+ * The fee of a taker: `shares * rate * (price * (1 - price)) ^ exponent` dollars, rounded down.
+ * https://docs.polymarket.com/trading/fees
+ */
+
+const dollar = 1_000_000n
+
+/** The exponents of the venue are whole or half, so that twice of it is whole. */
+function doubledExponent(exponent: string): bigint {
+  const doubled = decimalPlaces(exponent) <= 1 ? toUnits(exponent, 1) * 2n : 1n
+  if (doubled % 10n !== 0n || doubled < 0n || doubled > 100n)
+    throw new Fault('upstream_changed', `Polymarket has a fee with the exponent ${exponent}`)
+  return doubled / 10n
+}
+
+function rootDown(square: bigint): bigint {
+  if (square < 2n) return square
+  let root = 1n << BigInt((square.toString(2).length + 1) >> 1)
+  for (;;) {
+    const next = (root + square / root) >> 1n
+    if (next >= root) return root
+    root = next
+  }
+}
+
+/** The whole is squared before it is rounded, so that an exponent of a half is exact too. */
+export function takerFeeUnits(fee: TakerFee | null, priceMicros: bigint, sizeUnits: bigint): bigint {
+  if (fee === null) return 0n
+  const rate = canonicalDecimal(fee.rate)
+  const exponent = canonicalDecimal(fee.exponent)
+  if (rate === undefined || exponent === undefined || rate.startsWith('-'))
+    throw new Fault('upstream_changed', 'Polymarket has a fee that is no number')
+  const places = decimalPlaces(rate)
+  const doubled = doubledExponent(exponent)
+  const gross = sizeUnits * toUnits(rate, places)
+  const curve = priceMicros * (dollar - priceMicros)
+  const numerator = gross * gross * curve ** doubled
+  const denominator = 10n ** (BigInt(places) * 2n) * (dollar * dollar) ** doubled
+  return rootDown(numerator / denominator)
+}
