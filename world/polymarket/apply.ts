@@ -13,6 +13,7 @@ import type {
   ApiKey,
   Bridge,
   Carry,
+  Fee,
   Order,
   RelayTransaction,
   TradeStatus,
@@ -55,6 +56,7 @@ export type Command =
   | { kind: 'credit'; wallet: string; asset: string; amount: string }
   | { kind: 'price'; conditionId: string; price: number; pin: boolean }
   | { kind: 'tickSize'; conditionId: string; tick: number }
+  | { kind: 'fee'; conditionId: string; fee: Fee | null }
   | { kind: 'resolve'; conditionId: string; payout: number }
   | { kind: 'reported'; conditionId: string }
   | { kind: 'mode'; name: VenueMode; forMs: number; next: VenueMode; nextMs: number }
@@ -244,6 +246,9 @@ const handlers: Handlers = {
   settleOnLedger: (venue, { id }) => settleOnLedger(venue, id),
   credit: creditLedger,
   price: setPrice,
+  fee: (venue, { conditionId, fee }) => {
+    requireMarket(venue, conditionId).state.fee = fee
+  },
   tickSize: (venue, { conditionId, tick: size }) => changeTick(venue, conditionId, size),
   resolve: (venue, { conditionId, payout }) => resolve(venue, conditionId, payout),
   reported: (venue, { conditionId }) => {

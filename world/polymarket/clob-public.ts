@@ -5,7 +5,7 @@ import { HttpError, integerOf, ok, type Reply, type Request, type Route, route }
 import { type Market, marketByCondition, markets, type OutcomeIndex, outcomeByToken } from './markets.ts'
 import type { RealismControl } from './realism.ts'
 import type { Side } from './state.ts'
-import { stateOf, type Venue } from './venue.ts'
+import { feeOf, stateOf, type Venue } from './venue.ts'
 
 type Deps = { venue: Venue; realism: RealismControl }
 type Listed = { market: Market; outcome: OutcomeIndex }
@@ -159,7 +159,10 @@ const history = (venue: Venue, request: Request): Reply => {
   return ok({ history: [...points.values()] })
 }
 
-const feeDetails = ({ fee }: Market) => ({ r: fee?.rate ?? 0, e: fee?.exponent ?? 0, to: true })
+const feeDetails = (venue: Venue, { conditionId }: Market) => {
+  const fee = feeOf(venue, conditionId)
+  return { r: fee?.rate ?? 0, e: fee?.exponent ?? 0, to: true }
+}
 
 /** The short form of a market. */
 const clobMarket = (venue: Venue, market: Market) => {
@@ -181,7 +184,7 @@ const clobMarket = (venue: Venue, market: Market) => {
     sd: market.secondsDelay,
     cbos: false,
     aot: new Date(venue.state.genesisMs).toISOString(),
-    fd: feeDetails(market),
+    fd: feeDetails(venue, market),
     oas: 0,
   }
 }

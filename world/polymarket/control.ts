@@ -22,7 +22,7 @@ import type { Outcome, Resolver } from './resolution.ts'
 import type { VenueMode } from './state.ts'
 import type { Stream } from './stream.ts'
 import { isOpenTrade } from './trades.ts'
-import { stateOf } from './venue.ts'
+import { feeOf, stateOf } from './venue.ts'
 
 export type ControlDeps = {
   engine: Engine
@@ -63,6 +63,12 @@ const ticksOf = (value: unknown, name: string): number => {
   throw new RequestError(`${name} must be between 0 and 1`)
 }
 
+const feePart = (value: unknown, name: string, max: number): number => {
+  const part = numberOf(value, name)
+  if (part < 0 || part > max) throw new RequestError(`${name} must be between 0 and ${max}`)
+  return part
+}
+
 const marketView = ({ engine }: ControlDeps, market: Market) => {
   const state = stateOf(engine.venue, market.conditionId)
   return {
@@ -77,7 +83,7 @@ const marketView = ({ engine }: ControlDeps, market: Market) => {
     isReported: state.isReported,
     payout: state.payout === null ? null : priceText(state.payout),
     secondsDelay: market.secondsDelay,
-    fee: market.fee,
+    fee: feeOf(engine.venue, market.conditionId),
   }
 }
 
@@ -175,6 +181,15 @@ const marketRoutes: Record<string, Route> = {
     const tick = ticksOf(body.tick, 'tick')
     if (![100, 10].includes(tick)) throw new RequestError('tick must be 0.01 or 0.001')
     deps.engine.submit({ kind: 'tickSize', conditionId: market.conditionId, tick })
+    return marketView(deps, market)
+  },
+  'POST /fee': (deps, body) => {
+    const market = marketIn(body)
+    const rate = feePart(body.rate, 'rate', 1)
+    const exponent = feePart(body.exponent ?? 1, 'exponent', 10)
+    if (!Number.isInteger(exponent)) throw new RequestError('exponent must be whole')
+    const fee = rate === 0 ? null : { rate, exponent }
+    deps.engine.submit({ kind: 'fee', conditionId: market.conditionId, fee })
     return marketView(deps, market)
   },
   'POST /resolve': async (deps, body) => {

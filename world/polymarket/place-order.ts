@@ -52,7 +52,7 @@ const crossesBook = (venue: Venue, order: OrderInput): boolean => {
 const refuseFunds = (venue: Venue, order: OrderInput, funds: Funds): OrderResult | undefined => {
   const { wallet, side, signed } = order
   const account = accountOf(venue, wallet)
-  const fee = side === 'BUY' ? takerFee(order.conditionId, order.size, order.price) : 0
+  const fee = side === 'BUY' ? takerFee(venue, order.conditionId, order.size, order.price) : 0
   const amount =
     side === 'BUY' ? BigInt((order.spend ?? cashOf(order.size, order.price)) + fee) : BigInt(order.size)
   const active = openCommitment(venue, wallet, side, signed.tokenId)

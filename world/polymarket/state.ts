@@ -64,7 +64,11 @@ export type MarketState = {
   /** Seconds and prices of the first outcome, one each minute. */
   samples: [atSeconds: number, price: number][]
   changedMs: number
+  /** What the order book charges now; absent while it is that of the catalog, which Gamma lists in any case. */
+  fee?: Fee | null
 }
+
+export type Fee = { rate: number; exponent: number }
 
 export type Side = 'BUY' | 'SELL'
 export type OrderType = 'GTC' | 'GTD' | 'FOK' | 'FAK'

@@ -6,6 +6,7 @@ import {
   accountOf,
   addActivity,
   addVersion,
+  feeOf,
   type Match,
   marketOf,
   notify,
@@ -28,8 +29,8 @@ const uuid = (seed: number, sequence: number): string => {
 }
 
 /** The fee of the taker in units: shares * rate * (p * (1 - p))^exponent, rounded down. */
-export const takerFee = (conditionId: string, shares: number, price: number): number => {
-  const { fee } = marketOf(conditionId)
+export const takerFee = (venue: Venue, conditionId: string, shares: number, price: number): number => {
+  const fee = feeOf(venue, conditionId)
   if (!fee) return 0
   const rate = BigInt(Math.round(fee.rate * 10_000))
   const curve = BigInt(price) * BigInt(10_000 - price)
@@ -92,7 +93,7 @@ export const openTrade = (
     const price = takerPrice(taker, order)
     total.shares += shares
     total.cash += cashOf(shares, price)
-    total.fee += takerFee(taker.conditionId, shares, price)
+    total.fee += takerFee(venue, taker.conditionId, shares, price)
     return legOf(order, { shares, cash: cashOf(shares, order.price), fee: 0, price: order.price })
   })
   const id = uuid(state.seed, state.sequence * 1_000 + state.trades.size)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Book, createBook, type Resting } from '#world/venue-core/book.ts'
 import { nextNormal, type RandomState } from '#world/venue-core/random.ts'
 import { type Market, marketByCondition, markets } from './markets.ts'
-import type { Account, Activity, MarketState, Order, Sent, State, Trade } from './state.ts'
+import type { Account, Activity, Fee, MarketState, Order, Sent, State, Trade } from './state.ts'
 
 /** Events for the streams. They leave the process only after the log has been written. */
 export type VenueEvent =
@@ -132,6 +132,12 @@ export const stateOf = ({ state }: Venue, conditionId: string): MarketState => {
   const found = state.markets.get(conditionId)
   if (!found) throw new Error(`There is no market ${conditionId}.`)
   return found
+}
+
+/** What a taker pays, as the order book charges it. */
+export const feeOf = (venue: Venue, conditionId: string): Fee | null => {
+  const { fee } = stateOf(venue, conditionId)
+  return fee === undefined ? marketOf(conditionId).fee : fee
 }
 
 export const bookOf = ({ books }: Venue, conditionId: string): Book => {

@@ -85,7 +85,10 @@ const Quote = T.Object(
     worst_price: PriceOrNull(
       'Worst price that is reached, the bound of the order; null where nothing is filled',
     ),
-    fee_usd: UsdOut('Fee of the venue'),
+    fee_usd: UsdOut('Fee of the venue at these prices'),
+    max_fee_usd: UsdOut(
+      'Highest fee of an order by this quote: a better price buys more shares, whose fee can be higher',
+    ),
     total_usd: UsdOut('What a purchase costs with the fee, or what a sale brings after it'),
     payout_usd: UsdOut('What the shares pay if the outcome wins'),
     complete: T.Boolean({ description: 'Whether the book serves the whole amount' }),

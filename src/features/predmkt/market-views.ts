@@ -138,7 +138,9 @@ async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: s
   const now = clock.now()
   const expiresAt = later(now, quoteMs)
   const id = uuidv7(now, random)
-  await addQuote(db, { id, userId, quote, allInUnits: allInUnits ?? quote.allInUnits, expiresAt })
+  // An order by this quote buys all shares that were asked for, so that it may cost their highest fee.
+  const costUnits = allInUnits ?? quote.orderCashUnits + quote.maxFeeUnits
+  await addQuote(db, { id, userId, quote, allInUnits: costUnits, expiresAt })
   const isEmpty = quote.sizeUnits === 0n
   return {
     quote_id: id,
@@ -153,6 +155,7 @@ async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: s
     avg_price: isEmpty ? null : usd(quote.averagePriceMicros),
     worst_price: isEmpty ? null : usd(quote.worstPriceMicros),
     fee_usd: usd(quote.feeUnits),
+    max_fee_usd: usd(quote.maxFeeUnits),
     total_usd: usd(quote.allInUnits),
     payout_usd: usd(quote.payoutUnits),
     complete: quote.isComplete,

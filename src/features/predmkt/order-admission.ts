@@ -26,11 +26,11 @@ import { exitTermsOf } from './exit-request.ts'
 import {
   assertOnGrid,
   cashFor,
-  feeBound,
   marketOf,
   type OrderInput,
   type OrderTerms,
   orderTerms,
+  toVenueTerms,
 } from './order-request.ts'
 import { type OrderTaskData, storedTerms } from './order-task.ts'
 
@@ -69,8 +69,12 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   assertOnGrid(terms, market)
   if (terms.side === 'buy') await deps.access.assertMayOpen(userId, account.credentials)
   const quote = await quoteNow(deps, terms)
-  const costUnits = costOf(deps, { terms, market, quote })
-  if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, feeOf(deps, { terms, market, quote }))
+  const { postOnly } = terms
+  const maxFeeUnits =
+    quote?.maxFeeUnits ??
+    (await deps.venue.highestFee(market, { terms: toVenueTerms(terms, undefined), postOnly }))
+  if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, maxFeeUnits)
+  const costUnits = costOf(terms, maxFeeUnits)
   const exits = exitTermsOf(input, market, terms)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
@@ -138,36 +142,19 @@ export async function quoteNow(
   return quote
 }
 
-type Priced = { terms: OrderTerms; market: PredictionMarket; quote: OutcomeQuote | undefined }
-
-function costOf({ takerFeeUnits }: Pick<PredmktDeps, 'takerFeeUnits'>, { terms, market }: Priced): bigint {
-  const { side, allInUnits, priceMicros, sizeUnits } = terms
+/** What an order can cost at most: nothing for a sale, whose shares are held. */
+function costOf({ side, allInUnits, priceMicros, sizeUnits }: OrderTerms, maxFeeUnits: bigint): bigint {
   if (side === 'sell') return 0n
-  if (allInUnits !== null) return allInUnits
-  const filled = { priceMicros: priceMicros!, sizeUnits: sizeUnits! }
-  const fee = terms.postOnly ? 0n : feeBound(takerFeeUnits, market.fee, filled)
-  return cashFor(priceMicros!, sizeUnits!, 'up') + fee
+  return allInUnits ?? cashFor(priceMicros!, sizeUnits!, 'up') + maxFeeUnits
 }
-
-const feeOf = (
-  { takerFeeUnits }: Pick<PredmktDeps, 'takerFeeUnits'>,
-  { terms, market, quote }: Priced,
-): bigint =>
-  quote
-    ? quote.feeUnits
-    : terms.postOnly
-      ? 0n
-      : feeBound(takerFeeUnits, market.fee, { priceMicros: terms.priceMicros!, sizeUnits: terms.sizeUnits! })
 
 function assertFee(maxUnits: bigint, feeUnits: bigint): void {
   if (feeUnits <= maxUnits) return
   throw invalid(
     'max_fee_usd',
     'greater_than',
-    `The fee can be ${usd(feeUnits)} USD, which is more than accepted`,
-    {
-      fee_usd: usd(feeUnits),
-    },
+    `The fee can be ${usd(feeUnits)} USD where the order matches at a better price, which is more than accepted`,
+    { fee_usd: usd(feeUnits) },
   )
 }
 

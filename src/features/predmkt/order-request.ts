@@ -1,7 +1,7 @@
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { fromUnits, mulDiv, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { OrderRequest, TimeInForce } from '#kernel/money/prediction-venue.ts'
-import type { PredictionMarket, TakerFee } from '#kernel/money/prediction-views.ts'
+import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { findQuote } from './store/quote-store.ts'
@@ -184,27 +184,18 @@ export function assertOnGrid(terms: OrderTerms, market: PredictionMarket): void 
   }
 }
 
-/** The highest fee of a purchase that matches at the limit price or below: the curve is highest at half a dollar. */
-export function feeBound(
-  feeOf: PredmktDeps['takerFeeUnits'],
-  fee: TakerFee | null,
-  { priceMicros, sizeUnits }: { priceMicros: bigint; sizeUnits: bigint },
-): bigint {
-  const half = dollar / 2n
-  return feeOf(fee, priceMicros > half ? half : priceMicros, sizeUnits)
-}
-
 export const cashFor = (priceMicros: bigint, sizeUnits: bigint, rounding: 'up' | 'down'): bigint =>
   mulDiv(priceMicros, sizeUnits, dollar, rounding)
 
 /** Returns the terms of the order as the venue takes them; a market order follows the book of this moment. */
 export function toVenueTerms(
   terms: OrderTerms,
-  book: { orderCashUnits: bigint; worstPriceMicros: bigint },
+  book: { orderCashUnits: bigint; worstPriceMicros: bigint } | undefined,
 ): OrderRequest['terms'] {
   const { side, timeInForce, priceMicros, sizeUnits } = terms
   if (timeInForce === 'gtc' || timeInForce === 'gtd')
     return { type: 'limit', side, priceMicros: priceMicros!, sizeUnits: sizeUnits! }
+  if (!book) throw new Error('a market order follows a book')
   const worstPriceMicros = priceMicros ?? book.worstPriceMicros
   return side === 'buy'
     ? { type: 'market', side, cashUnits: book.orderCashUnits, worstPriceMicros }

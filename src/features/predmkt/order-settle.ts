@@ -158,8 +158,7 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
   const result = orderResult(deps, task, { ...ended, summary })
   const common = {
     data: { fills, progress: null },
-    // An exit has no hold of its own: its shares are those of the purchase.
-    ...(spentUnits > 0n && task.data.leg === undefined && { spent: spentUnits }),
+    ...(spentUnits > 0n && task.data.leg === undefined && { spent: postedOf(task, spentUnits) }),
     complete: async () => ({ events: fillEvents(recorded.changes, task.id) }),
   }
   if (settledUnits === 0n && status !== 'live')
@@ -188,6 +187,16 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
       })
     },
   }
+}
+
+/**
+ * Returns what the hold posts. A venue that takes more than the order could cost has it anyway: the result says so, and
+ * the next reading of the wallet takes the rest from the ledger. An exit has no hold of its own, because its shares are
+ * those of the purchase.
+ */
+function postedOf({ data: { terms, cost_units: cost } }: OrderTask, spentUnits: bigint): bigint {
+  const heldUnits = BigInt(terms.side === 'buy' ? cost : terms.sizeUnits!)
+  return spentUnits < heldUnits ? spentUnits : heldUnits
 }
 
 function reasonOf(status: PredictionOrderStatus, failedUnits: bigint) {

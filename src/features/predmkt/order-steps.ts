@@ -11,7 +11,7 @@ import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { orderFacts, quoteNow } from './order-admission.ts'
 import { orderFinding } from './order-finding.ts'
-import { toVenueTerms } from './order-request.ts'
+import { type OrderTerms, toVenueTerms } from './order-request.ts'
 import { settleOrder } from './order-settle.ts'
 import {
   type OrderStepName,
@@ -61,6 +61,12 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
     return waiting(task, 'sign', { text: fault.message })
   }
   const terms = termsOf(data.terms)
+  const costlier = costlierThanHeld(terms, BigInt(data.cost_units), prepared)
+  if (costlier) {
+    // A purchase by dollars is sized anew, since fee and tick may have changed between two readings.
+    const isSizedAnew = terms.allInUnits !== null && pollsOf(task) < contradictionsMax
+    return isSizedAnew ? waiting(task, 'sign', { text: costlier }) : refused('fee_changed', costlier)
+  }
   return signEffect<OrderTaskData, OrderStepName>(
     deps,
     task,
@@ -101,6 +107,20 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
   )
 }
 
+/** Says how an order can cost more than was accepted, by the fee that the order book charges now. */
+function costlierThanHeld(
+  { side, maxFeeUnits: acceptedUnits }: OrderTerms,
+  heldUnits: bigint,
+  { action, maxFeeUnits }: PreparedOrder,
+): string | undefined {
+  const fee = `The fee of the venue can be ${fromUnits(maxFeeUnits, usdcDecimals)} USD now`
+  if (acceptedUnits !== null && maxFeeUnits > acceptedUnits)
+    return `${fee}, which is more than \`max_fee_usd\`; nothing was signed`
+  if (side === 'buy' && action.makerUnits + maxFeeUnits > heldUnits)
+    return `${fee}, and the order could cost more than was reserved for it; nothing was signed`
+  return undefined
+}
+
 /** Routes the order by what venue and book say now; a stale reading of the admission is never signed. */
 async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskData): Promise<PreparedOrder> {
   const { venue } = deps
@@ -112,7 +132,7 @@ async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskDa
   return venue.prepareOrder({
     wallet,
     outcome: { venue: venue.name, marketId: market.marketId, outcomeId },
-    terms: toVenueTerms(terms, quote ?? { orderCashUnits: 0n, worstPriceMicros: 0n }),
+    terms: toVenueTerms(terms, quote),
     timeInForce,
     postOnly,
     expiresAt,

@@ -46,6 +46,8 @@ export type PreparedOrder = {
   /** The order's hash, by which it is looked up; known before the order is sent. */
   orderId: string
   market: PredictionMarket
+  /** The most that the order can pay in fees, by the fee that the venue charges now. */
+  maxFeeUnits: bigint
   /** Price and size on the market's grid. */
   priceMicros: bigint
   sizeUnits: bigint
@@ -198,6 +200,8 @@ export type PredictionVenue = {
     outcomeId: string
     spend: { type: 'all_in'; cashUnits: bigint } | { type: 'buy' | 'sell'; sizeUnits: bigint }
   }): Promise<OutcomeQuote>
+  /** The most that an order can pay in fees, at whatever price within its terms it matches. */
+  highestFee(market: PredictionMarket, order: Pick<OrderRequest, 'terms' | 'postOnly'>): Promise<bigint>
 
   access(): Promise<VenueAccess>
   isClosedOnly(credentials: VenueCredentials): Promise<boolean>

@@ -68,6 +68,8 @@ export type OutcomeQuote = OutcomeRef & {
   /** The dollars that a market buy of this quote names, in the steps that the venue takes; 0 for a sale. */
   orderCashUnits: bigint
   feeUnits: bigint
+  /** The most that the fee of a market order of this quote can be: a better price may have a higher one. */
+  maxFeeUnits: bigint
   /** What a buy costs, or a sell yields, with the fee. */
   allInUnits: bigint
   averagePriceMicros: bigint

@@ -2,18 +2,20 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { MarketFilter, Paged, PredictionEvent, PredictionVenue } from '#kernel/money/prediction-venue.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { unitsOf } from './decimals.ts'
+import { highestOrderFee } from './fee-bound.ts'
 import { protocolOf } from './outcome-ids.ts'
 import { type OnSkipped, parseBook, parseEvents, parseMarkets, venueName } from './parse-markets.ts'
 import { quoteBook } from './quote-book.ts'
 import type { Call, Requests } from './requests.ts'
-import { PriceHistory, WireBook } from './wire-clob.ts'
+import { feeOfTraded } from './route-order.ts'
+import { ClobMarket, PriceHistory, WireBook } from './wire-clob.ts'
 import { EventPage, EventRecord, MarketList, MarketPage, SearchPage } from './wire-gamma.ts'
 
 /** Finds markets, and reads their books and prices. */
 
 type Catalogue = Pick<
   PredictionVenue,
-  'markets' | 'events' | 'event' | 'market' | 'book' | 'prices' | 'quote'
+  'markets' | 'events' | 'event' | 'market' | 'book' | 'prices' | 'quote' | 'highestFee'
 >
 
 /** https://docs.polymarket.com/api-reference/markets/list-markets-keyset-pagination */
@@ -108,6 +110,11 @@ export function createCatalogue(requests: Requests, onSkipped: OnSkipped): Catal
     return reply
   }
 
+  const chargedFee = async (listed: PredictionMarket) => {
+    const path = `/clob-markets/${encodeURIComponent(listed.marketId)}`
+    return feeOfTraded(await read({ service: 'clob', path }, ClobMarket), listed)
+  }
+
   return {
     events,
     book,
@@ -135,9 +142,14 @@ export function createCatalogue(requests: Requests, onSkipped: OnSkipped): Catal
       })
     },
     async quote({ outcomeId, spend }) {
-      const [known, current] = await Promise.all([market({ outcomeId }), book(outcomeId)])
-      if (!known) throw new Fault('not_found', 'Polymarket lists no market with this outcome')
-      return quoteBook({ ...current, venue: venueName }, known.fee, spend)
+      const readFee = async () => {
+        const known = await market({ outcomeId })
+        if (!known) throw new Fault('not_found', 'Polymarket lists no market with this outcome')
+        return chargedFee(known)
+      }
+      const [fee, current] = await Promise.all([readFee(), book(outcomeId)])
+      return quoteBook({ ...current, venue: venueName }, fee, spend)
     },
+    highestFee: async (known, order) => highestOrderFee(await chargedFee(known), order, known.tickMicros),
   }
 }

@@ -16,6 +16,7 @@ import type { MarketKey } from './catalogue.ts'
 import type { ExchangeName } from './contracts.ts'
 import { unitsOf } from './decimals.ts'
 import { orderIdOf, orderSigner, signatureTypes } from './digests.ts'
+import { highestOrderFee } from './fee-bound.ts'
 import { orderAmounts } from './order-amounts.ts'
 import { venueName } from './parse-markets.ts'
 import { orderRefusalOf } from './refusals.ts'
@@ -149,6 +150,7 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
         action,
         orderId: orderIdOf(action),
         market: current,
+        maxFeeUnits: highestOrderFee(current.fee, request, current.tickMicros),
         priceMicros,
         sizeUnits,
         timeInForce,

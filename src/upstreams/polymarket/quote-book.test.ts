@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Book, BookLevel } from '#kernel/money/prediction-views.ts'
 import { quoteBook } from './quote-book.ts'
+import { takerFeeUnits } from './taker-fee.ts'
 
 const unit = 1_000_000n
 const level = (cents: number, count: number): BookLevel => ({
@@ -46,12 +47,12 @@ test('the dollars of a purchase include the fee, as far as whole cents go', () =
     const cashUnits = cents * 10_000n
     const quote = quoteBook(book, fee, { type: 'all_in', cashUnits })
     assert.ok(
-      quote.allInUnits <= cashUnits && quote.orderCashUnits + quote.feeUnits <= cashUnits,
+      quote.feeUnits <= quote.maxFeeUnits && quote.orderCashUnits + quote.maxFeeUnits <= cashUnits,
       String(cents),
     )
-    // One cent more, with its fee, would cost more than was allowed.
+    // One cent more, with its highest fee, would cost more than was allowed.
     const next = quote.orderCashUnits + 10_000n
-    assert.ok(next + quote.feeUnits > cashUnits - 400n, String(cents))
+    assert.ok(next + quote.maxFeeUnits > cashUnits - 400n, String(cents))
     assert.equal(quote.sizeUnits % 1_000n, 0n)
   }
 })
@@ -73,4 +74,12 @@ test('a sale yields what the bids pay, less the fee', () => {
     [5_500_000n, 138_000n, 5_362_000n, 0n],
   )
   assert.deepEqual([quote.worstPriceMicros, quote.side, quote.isComplete], [300_000n, 'sell', true])
+})
+
+test('a better price than that of the quote never makes its order cost more than the dollars', () => {
+  const { orderCashUnits } = quoteBook(book, fee, { type: 'all_in', cashUnits: 8n * unit })
+  for (let price = 10_000n; price <= 600_000n; price += 10_000n) {
+    const paid = takerFeeUnits(fee, price, (orderCashUnits * unit) / price)
+    assert.ok(orderCashUnits + paid <= 8n * unit, `${price}: ${orderCashUnits + paid}`)
+  }
 })

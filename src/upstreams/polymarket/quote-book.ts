@@ -1,4 +1,6 @@
+import type { OrderTerms } from '#kernel/money/prediction-venue.ts'
 import type { Book, BookLevel, OutcomeQuote, TakerFee } from '#kernel/money/prediction-views.ts'
+import { cashWithin, highestOrderFee } from './fee-bound.ts'
 import { takerFeeUnits } from './taker-fee.ts'
 
 /** What a taker gets from a book, level by level. */
@@ -47,19 +49,6 @@ const byCash = (taker: Taker, cashUnits: bigint): Filled =>
     return lots * matchLotUnits
   })
 
-/** The most whole cents whose shares, with their fee, cost no more than `allInUnits`. */
-function byAllIn(taker: Taker, allInUnits: bigint): Filled {
-  let [low, high] = [0n, allInUnits / hundredth]
-  while (low < high) {
-    const cents = (low + high + 1n) / 2n
-    // The cash that is signed counts in full, because the market may fill more than whole lots.
-    const fits = cents * hundredth + byCash(taker, cents * hundredth).feeUnits <= allInUnits
-    if (fits) low = cents
-    else high = cents - 1n
-  }
-  return byCash(taker, low * hundredth)
-}
-
 const sumOf = (levels: readonly BookLevel[]): bigint =>
   levels.reduce((sum, { sizeUnits }) => sum + sizeUnits, 0n)
 
@@ -67,10 +56,19 @@ export function quoteBook(book: Book, fee: TakerFee | null, spend: Spend): Outco
   const side = spend.type === 'sell' ? 'sell' : 'buy'
   const levels = side === 'buy' ? book.asks : book.bids
   const taker: Taker = { levels, fee, rounding: side === 'buy' ? 'up' : 'down' }
-  const filled = spend.type === 'all_in' ? byAllIn(taker, spend.cashUnits) : bySize(taker, spend.sizeUnits)
+  const filled =
+    spend.type === 'all_in'
+      ? byCash(taker, cashWithin(spend.cashUnits, fee, book.tickMicros))
+      : bySize(taker, spend.sizeUnits)
   const { sizeUnits, cashUnits, feeUnits, worstPriceMicros } = filled
   const isComplete =
     spend.type === 'all_in' ? sizeUnits > 0n && sizeUnits < sumOf(levels) : sizeUnits === spend.sizeUnits
+  // The cash that is signed counts in full, because the market may fill more than whole lots.
+  const orderCashUnits = side === 'buy' ? ((cashUnits + hundredth - 1n) / hundredth) * hundredth : 0n
+  const terms: OrderTerms =
+    side === 'buy'
+      ? { type: 'market', side, cashUnits: orderCashUnits, worstPriceMicros }
+      : { type: 'market', side, sizeUnits, worstPriceMicros }
   return {
     venue: book.venue,
     marketId: book.marketId,
@@ -79,8 +77,9 @@ export function quoteBook(book: Book, fee: TakerFee | null, spend: Spend): Outco
     sizeUnits,
     isComplete,
     cashUnits,
-    orderCashUnits: side === 'buy' ? ((cashUnits + hundredth - 1n) / hundredth) * hundredth : 0n,
+    orderCashUnits,
     feeUnits,
+    maxFeeUnits: sizeUnits === 0n ? 0n : highestOrderFee(fee, { terms, postOnly: false }, book.tickMicros),
     allInUnits: side === 'buy' ? cashUnits + feeUnits : cashUnits - feeUnits,
     averagePriceMicros: sizeUnits === 0n ? 0n : (cashUnits * dollar) / sizeUnits,
     worstPriceMicros,

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type * as T from '#kernel/contract/schema.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { PredictionMarket, TakerFee } from '#kernel/money/prediction-views.ts'
 import { type ExchangeName, exchangeOf, type Protocol } from './contracts.ts'
 import { requiredUnits } from './decimals.ts'
 import { isConditionOf, protocolOf } from './outcome-ids.ts'
@@ -41,6 +41,12 @@ function assertConsistent({ outcomeId, listed, traded, negRisk }: RoutingFacts, 
     throw contradiction('it is unclear whether the market has negative risk')
 }
 
+/** The fee that the order book charges: the catalogue may list an older one. */
+export const feeOfTraded = (
+  { fd }: T.Static<typeof ClobMarket>,
+  listed: Pick<PredictionMarket, 'fee'>,
+): TakerFee | null => (fd ? feeOf({ rate: fd.r, exponent: fd.e }) : listed.fee)
+
 /** Returns the exchange, and the market as the order book has it. */
 export function routeOrder(facts: RoutingFacts): Route {
   const { outcomeId, listed, traded, tick } = facts
@@ -54,7 +60,7 @@ export function routeOrder(facts: RoutingFacts): Route {
     tickMicros: requiredUnits(tick.minimum_tick_size, 'tick'),
     minSizeUnits: requiredUnits(traded.mos, 'least size'),
     matchDelaySeconds: traded.sd ?? listed.matchDelaySeconds,
-    fee: traded.fd ? feeOf({ rate: traded.fd.r, exponent: traded.fd.e }) : listed.fee,
+    fee: feeOfTraded(traded, listed),
   }
   return { exchange: exchangeOf(protocol, listed), market }
 }

@@ -17,6 +17,13 @@ function doubledExponent(exponent: string): bigint {
   return doubled / 10n
 }
 
+/** Twice the exponent of the fee. */
+export function doubledExponentOf({ exponent }: TakerFee): bigint {
+  const decimal = canonicalDecimal(exponent)
+  if (decimal !== undefined) return doubledExponent(decimal)
+  throw new Fault('upstream_changed', 'Polymarket has a fee that is no number')
+}
+
 function rootDown(square: bigint): bigint {
   if (square < 2n) return square
   let root = 1n << BigInt((square.toString(2).length + 1) >> 1)
@@ -31,11 +38,10 @@ function rootDown(square: bigint): bigint {
 export function takerFeeUnits(fee: TakerFee | null, priceMicros: bigint, sizeUnits: bigint): bigint {
   if (fee === null) return 0n
   const rate = canonicalDecimal(fee.rate)
-  const exponent = canonicalDecimal(fee.exponent)
-  if (rate === undefined || exponent === undefined || rate.startsWith('-'))
+  if (rate === undefined || rate.startsWith('-'))
     throw new Fault('upstream_changed', 'Polymarket has a fee that is no number')
   const places = decimalPlaces(rate)
-  const doubled = doubledExponent(exponent)
+  const doubled = doubledExponentOf(fee)
   const gross = sizeUnits * toUnits(rate, places)
   const curve = priceMicros * (dollar - priceMicros)
   const numerator = gross * gross * curve ** doubled

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { cashWithin, highestOrderFee } from './fee-bound.ts'
+import { takerFeeUnits } from './taker-fee.ts'
+
+const dollar = 1_000_000n
+const tickOf = fc.constantFrom(100_000n, 10_000n, 5_000n, 2_500n, 1_000n, 100n)
+const feeOf = fc.record({
+  rate: fc.integer({ min: 0, max: 3_000 }).map((bps) => (bps / 10_000).toFixed(4)),
+  exponent: fc.constantFrom('0', '0.5', '1', '1.5', '2', '3'),
+})
+/** Parts of a whole in thousandths, each with the part of the way from the lowest to the highest price. */
+const fills = fc.array(fc.tuple(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 0, max: 1_000 })), {
+  minLength: 1,
+  maxLength: 6,
+})
+
+/** The price on the grid that lies so far between two others. */
+const between = (low: bigint, high: bigint, tick: bigint, thousandths: number): bigint =>
+  low + ((((high - low) / tick) * BigInt(thousandths) * tick) / 1_000n / tick) * tick
+
+const parts = (whole: bigint, weights: readonly number[]): bigint[] => {
+  const sum = BigInt(weights.reduce((total, weight) => total + weight, 0))
+  return weights.map((weight) => (whole * BigInt(weight)) / sum)
+}
+
+test('a purchase by dollars never costs more than they are, at whatever better prices it matches', () => {
+  fc.assert(
+    fc.property(
+      feeOf,
+      tickOf,
+      fc.bigInt(10_000n, 1_000_000n * dollar),
+      fills,
+      (fee, tickMicros, allInUnits, matches) => {
+        const cash = cashWithin(allInUnits, fee, tickMicros)
+        const dollars = parts(
+          cash,
+          matches.map(([weight]) => weight),
+        )
+        const fees = matches.map(([, way], index) => {
+          const price = between(tickMicros, dollar - tickMicros, tickMicros, way)
+          return takerFeeUnits(fee, price, (dollars[index]! * dollar) / price)
+        })
+        const paid = fees.reduce((sum, each) => sum + each, 0n)
+        assert.ok(cash + paid <= allInUnits, `${cash} and ${paid} of ${allInUnits}`)
+        assert.equal(cash % 10_000n, 0n)
+        const terms = { type: 'market', side: 'buy', cashUnits: cash, worstPriceMicros: tickMicros } as const
+        assert.ok(paid <= highestOrderFee(fee, { terms, postOnly: false }, tickMicros))
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a purchase by dollars uses them up to the cent, at the price whose fee is highest', () => {
+  fc.assert(
+    fc.property(feeOf, tickOf, fc.bigInt(10_000n, 1_000_000n * dollar), (fee, tickMicros, allInUnits) => {
+      const cashUnits = cashWithin(allInUnits, fee, tickMicros) + 10_000n
+      const terms = { type: 'market', side: 'buy', cashUnits, worstPriceMicros: tickMicros } as const
+      assert.ok(cashUnits + highestOrderFee(fee, { terms, postOnly: false }, tickMicros) > allInUnits)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('no match of an order of shares at its price or a better one pays more than the bound', () => {
+  fc.assert(
+    fc.property(
+      feeOf,
+      tickOf,
+      fc.constantFrom('buy' as const, 'sell' as const),
+      fc.constantFrom('limit' as const, 'market' as const),
+      fc.bigInt(10_000n, 1_000_000n * dollar),
+      fc.integer({ min: 0, max: 1_000 }),
+      fills,
+      (fee, tickMicros, side, type, sizeUnits, way, matches) => {
+        const bound = between(tickMicros, dollar - tickMicros, tickMicros, way)
+        const [low, high] = side === 'buy' ? [tickMicros, bound] : [bound, dollar - tickMicros]
+        const shares = parts(
+          sizeUnits,
+          matches.map(([weight]) => weight),
+        )
+        const paid = matches.reduce(
+          (sum, [, at], index) =>
+            sum + takerFeeUnits(fee, between(low, high, tickMicros, at), shares[index]!),
+          0n,
+        )
+        const terms =
+          type === 'limit' || side === 'buy'
+            ? ({ type: 'limit', side, priceMicros: bound, sizeUnits } as const)
+            : ({ type: 'market', side: 'sell', sizeUnits, worstPriceMicros: bound } as const)
+        assert.ok(paid <= highestOrderFee(fee, { terms, postOnly: false }, tickMicros))
+        assert.equal(highestOrderFee(fee, { terms, postOnly: true }, tickMicros), 0n)
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+})
+
+test('the fee of dollars is highest at the lowest price, and with a steep curve between', () => {
+  const of = (exponent: string) =>
+    highestOrderFee(
+      { rate: '0.04', exponent },
+      {
+        terms: { type: 'market', side: 'buy', cashUnits: 100n * dollar, worstPriceMicros: 500_000n },
+        postOnly: false,
+      },
+      10_000n,
+    )
+  // 100 / 0.01 * 0.04 * 0.0099
+  assert.equal(of('1'), 3_960_000n)
+  // 100 * 0.04 * (1 / 3) * (2 / 3) ^ 2, at a third of a dollar.
+  assert.ok(of('2') >= 592_592n && of('2') <= 592_594n)
+})
+
+test('without a fee all dollars buy shares', () => {
+  assert.equal(cashWithin(20n * dollar + 9_999n, null, 10_000n), 20n * dollar)
+})

@@ -1,0 +1,201 @@
+/** What orders at the prediction market cost at most, and what becomes of them when the venue changes its mind. */
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { eventually, freshGateway } from '../harness/gateway.ts'
+import {
+  cashOf,
+  type Ended,
+  executed,
+  type Market,
+  marketBy,
+  micros,
+  openOrdersOf,
+  predictionVenue,
+  type Quote,
+  setUp,
+  statusOf,
+  type VenueRecord,
+} from './predmkt-calls.ts'
+import { createFundedPerson, type Person } from './users.ts'
+import { polygon, type World, worldOf } from './world.ts'
+
+type Fault = { fault: { type?: string }; struck: number }
+
+describe('orders at the prediction market', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  let venue: ReturnType<typeof predictionVenue>
+  let ada: Person
+  let wallet: string
+  /** A market of each protocol. */
+  let markets: Market[]
+  before(async () => {
+    gateway = await freshGateway(
+      { RATE_MONEY: '0', RATE_EXIT: '0', RATE_READ: '0' },
+      { ownWorld: 'the venue of this one fails, and changes its fees' },
+    )
+    world = await worldOf(gateway.world)
+    venue = predictionVenue(gateway.world)
+    ada = await createFundedPerson(gateway.url)
+    await setUp(ada)
+    await world.fund(polygon, ada.evm, 'USDC', '2000')
+    await executed(ada, '/predmkt/fund-safe', { amount_usd: '2000' })
+    wallet = (await statusOf(ada)).safe_address
+    markets = []
+    for (const slug of ['bitcoin-up-or-down-today', 'beta-is-the-largest-company']) {
+      await venue('POST', '/price', { market: slug, price: 0.5 })
+      markets.push(await marketBy(ada, slug))
+    }
+    assert.deepEqual(
+      markets.map(({ protocol }) => protocol),
+      ['v1', 'v2'],
+    )
+  })
+  afterEach(async () => {
+    await venue('POST', '/realism', { preset: 'quiet' })
+    await venue('POST', '/mode', { mode: 'open' })
+    await venue('DELETE', '/faults')
+    for (const { slug } of markets) {
+      await venue('POST', '/price', { market: slug, price: 0.5 })
+      await venue('POST', '/fee', { market: slug, rate: 0.04 })
+    }
+  })
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
+  const purchase = (market: Market, amount = '20') => ({
+    outcome_id: outcomeOf(market),
+    side: 'BUY',
+    order_type: 'FOK',
+    amount_usd: amount,
+  })
+  const accept = async (body: object): Promise<Ended> => {
+    const reply = await ada.call<Ended>('POST /predmkt/order', { body })
+    assert.ok(reply.status === 200 || reply.status === 202, JSON.stringify(reply.body))
+    return reply.body
+  }
+  const endOf = async ({ task_id: id }: Ended) => (await ada.ended(id)) as unknown as Ended
+  const ordersOf = async (market: Market, side = 'BUY') =>
+    (await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)).orders.filter(
+      (each) => each.side === side && each.conditionId === market.condition_id,
+    )
+  const struck = async (type: string): Promise<number> =>
+    (await venue<Fault[]>('GET', '/faults')).find(({ fault }) => fault.type === type)?.struck ?? 0
+  /** Holds the requests to a path back, and changes the venue while the last of them waits. */
+  const whileHeld = async (type: string, { count }: { count: number }, change: () => Promise<unknown>) => {
+    await eventually(async () => (await struck(type)) >= count || undefined, `${count} requests to ${type}`)
+    await change()
+  }
+  const holdBack = (type: string, count: number) =>
+    venue('POST', '/faults', { effect: 'latency', latencyMs: 2_500, endpoint: 'clob', type, count })
+
+  test('a price that falls before the match makes no purchase cost more than its dollars, and its stop-loss is armed', async () => {
+    for (const market of markets) {
+      await venue('POST', '/fee', { market: market.slug, rate: 0.04 })
+      const cash = await cashOf(ada)
+      await holdBack('/order', 1)
+      const task = await accept({ ...purchase(market, '100'), stop_loss_price: '0.05' })
+      await whileHeld('/order', { count: 1 }, () =>
+        venue('POST', '/price', { market: market.slug, price: 0.2 }),
+      )
+      const ended = await endOf(task)
+      assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+      const paid = micros(ended.result.total_usd!)
+      assert.ok(paid <= micros('100') && paid > micros('98'), ended.result.total_usd)
+      assert.equal(await cashOf(ada), cash - paid)
+      await eventually(
+        async () =>
+          (await openOrdersOf(ada)).some(({ leg, status }) => leg === 'sl' && status === 'watched') ||
+          undefined,
+        'the stop-loss is armed',
+      )
+      await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
+      await venue('DELETE', '/faults')
+    }
+  })
+
+  test('a fee that rises while the order is on its way is booked as it was taken, and the task ends', async () => {
+    for (const market of markets) {
+      const cash = await cashOf(ada)
+      await holdBack('/order', 1)
+      const task = await accept({ ...purchase(market), stop_loss_price: '0.05' })
+      await whileHeld('/order', { count: 1 }, () => venue('POST', '/fee', { market: market.slug, rate: 0.2 }))
+      const ended = await endOf(task)
+      assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+      const paid = micros(ended.result.total_usd!)
+      assert.ok(paid > micros('20'), `the venue took more than the dollars: ${ended.result.total_usd}`)
+      assert.equal(await cashOf(ada), cash - paid)
+      await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
+      await venue('DELETE', '/faults')
+      await venue('POST', '/fee', { market: market.slug, rate: 0.04 })
+      await executed(ada, '/predmkt/order', purchase(market))
+    }
+  })
+
+  test('the fee of the order book sizes and bounds an order, where the catalogue lists another one', async () => {
+    for (const market of markets) {
+      await venue('POST', '/fee', { market: market.slug, rate: 0.3 })
+      const { body: quote } = await ada.call<Quote & { max_fee_usd: string }>('POST /predmkt/quote', {
+        body: { outcome_id: outcomeOf(market), side: 'BUY', amount_usd: '20' },
+      })
+      const bought = await executed(ada, '/predmkt/order', purchase(market))
+      assert.deepEqual(
+        [bought.result.fee_usd, bought.result.total_usd],
+        [quote.fee_usd, quote.total_usd],
+        JSON.stringify(quote),
+      )
+      assert.ok(micros(bought.result.total_usd!) <= micros('20'))
+      const refused = await ada.call('POST /predmkt/order', {
+        body: { ...purchase(market), max_fee_usd: quote.fee_usd },
+      })
+      assert.equal(refused.status, 422, JSON.stringify(refused.body))
+      await executed(ada, '/predmkt/order', { ...purchase(market), max_fee_usd: quote.max_fee_usd })
+      const limit = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.6', size: '20' }
+      const cash = await cashOf(ada)
+      const crossed = await executed(ada, '/predmkt/order', limit)
+      assert.equal(crossed.result.settled_shares, '20')
+      assert.equal(await cashOf(ada), cash - micros(crossed.result.total_usd!))
+    }
+  })
+
+  test('a quote for shares says what they cost at most, and its order buys them all', async () => {
+    for (const market of markets) {
+      const { body: quote } = await ada.call<Quote & { max_fee_usd: string }>('POST /predmkt/quote', {
+        body: { outcome_id: outcomeOf(market), side: 'BUY', amount_shares: '50' },
+      })
+      const bought = await executed(ada, '/predmkt/order', {
+        outcome_id: outcomeOf(market),
+        side: 'BUY',
+        order_type: 'FOK',
+        quote_id: quote.quote_id,
+      })
+      assert.ok(micros(bought.result.settled_shares!) >= micros('50'), JSON.stringify(bought.result))
+      const most = micros(quote.total_usd) - micros(quote.fee_usd) + micros(quote.max_fee_usd) + 10_000n
+      assert.ok(micros(bought.result.total_usd!) <= most, JSON.stringify([quote, bought.result]))
+    }
+  })
+
+  test('an order whose fee has risen beyond what was accepted is not signed', async () => {
+    for (const market of markets) {
+      const path = `/clob-markets/${market.condition_id}`
+      const limit = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.6', size: '20' }
+      for (const more of [{}, { max_fee_usd: '0.3' }]) {
+        const orders = (await ordersOf(market)).length
+        const cash = await cashOf(ada)
+        await holdBack(path, 2)
+        const task = accept({ ...limit, ...more })
+        await whileHeld(path, { count: 2 }, () => venue('POST', '/fee', { market: market.slug, rate: 0.2 }))
+        const ended = await endOf(await task)
+        assert.deepEqual(
+          [ended.outcome, ended.error?.code],
+          ['not_executed', 'fee_changed'],
+          JSON.stringify(ended),
+        )
+        assert.equal((await ordersOf(market)).length, orders)
+        assert.equal(await cashOf(ada), cash)
+        await venue('DELETE', '/faults')
+        await venue('POST', '/fee', { market: market.slug, rate: 0.04 })
+      }
+    }
+  })
+})
