@@ -134,7 +134,7 @@ describe('orders at the prediction market', () => {
 
   test('the fee of the order book sizes and bounds an order, where the catalogue lists another one', async () => {
     for (const market of markets) {
-      await venue('POST', '/fee', { market: market.slug, rate: 0.3 })
+      await venue('POST', '/fee', { market: market.slug, rate: 0.15 })
       const { body: quote } = await ada.call<Quote & { max_fee_usd: string }>('POST /predmkt/quote', {
         body: { outcome_id: outcomeOf(market), side: 'BUY', amount_usd: '20' },
       })
@@ -196,6 +196,82 @@ describe('orders at the prediction market', () => {
         await venue('DELETE', '/faults')
         await venue('POST', '/fee', { market: market.slug, rate: 0.04 })
       }
+    }
+  })
+
+  /**
+   * Places an order whose first two replies are lost and which the records of the venue show only after a while. The
+   * venue changes once it has the order, so that it refuses the same bytes.
+   */
+  const placeUnanswered = async (market: Market, change: () => Promise<unknown>): Promise<Ended> => {
+    const [orders, cash] = [await ordersOf(market), await cashOf(ada)]
+    const lag = { rate: 1, minMs: 8_000, maxMs: 8_000 }
+    await venue('POST', '/realism', { ordersLag: lag, tradesLag: lag })
+    await venue('POST', '/faults', { effect: 'dropReply', endpoint: 'clob', type: '/order', count: 2 })
+    const task = await accept(purchase(market))
+    const made = async () => (await ordersOf(market)).slice(orders.length)
+    await eventually(async () => (await made()).length > 0 || undefined, 'the venue has the order')
+    await change()
+    const ended = await endOf(task)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    assert.deepEqual(
+      (await made()).map(({ id }) => id),
+      [ended.result.order_id],
+    )
+    assert.equal(await cashOf(ada), cash - micros(ended.result.total_usd!))
+    await venue('POST', '/realism', { preset: 'quiet' })
+    await venue('DELETE', '/faults')
+    return ended
+  }
+
+  test('a refusal of the same bytes is no proof about the order whose reply was lost', async () => {
+    const refusals = [
+      {
+        begin: () => venue('POST', '/account', { wallet, closedOnly: true }),
+        end: () => venue('POST', '/account', { wallet, closedOnly: false }),
+      },
+      {
+        begin: () => venue('POST', '/realism', { versionMismatchRate: 1 }),
+        end: () => venue('POST', '/realism', { versionMismatchRate: 0 }),
+      },
+      {
+        begin: () => venue('POST', '/realism', { geoblock: 'blocked' }),
+        end: () => venue('POST', '/realism', { geoblock: 'open' }),
+      },
+    ]
+    for (const market of markets)
+      for (const { begin, end } of refusals) {
+        await placeUnanswered(market, begin)
+        await end()
+      }
+  })
+
+  test('an order is not signed anew for another tick while an earlier send of it may have arrived', async () => {
+    for (const market of markets) {
+      await venue('POST', '/tick-size', { market: market.slug, tick: 0.001 })
+      await venue('POST', '/price', { market: market.slug, price: 0.504 })
+      await placeUnanswered(market, () => venue('POST', '/tick-size', { market: market.slug, tick: 0.01 }))
+    }
+  })
+
+  test('an order that every reply refused ends with the last refusal, without a look for lost ones', async () => {
+    for (const market of markets) {
+      const orders = (await ordersOf(market)).length
+      await venue('POST', '/mode', { mode: 'postOnly', forMs: 3_000 })
+      const task = await accept(purchase(market))
+      await eventually(
+        async () => /venue_post_only/.test(JSON.stringify(await ada.task(task.task_id))) || undefined,
+        'the order waits',
+      )
+      await venue('POST', '/account', { wallet, closedOnly: true })
+      const ended = await endOf(task)
+      await venue('POST', '/account', { wallet, closedOnly: false })
+      assert.deepEqual(
+        [ended.outcome, ended.error?.code],
+        ['not_executed', 'closed_only'],
+        JSON.stringify(ended),
+      )
+      assert.equal((await ordersOf(market)).length, orders)
     }
   })
 })

@@ -8,7 +8,7 @@ import type { Admission, StepContext, StepResultOf, TaskProgress, TaskView, Tx }
 import { credentialsOf, tradingAccount } from './account-checks.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
-import { laterTexts } from './order-steps.ts'
+import { laterTexts } from './order-submission.ts'
 import { createRateBudget } from './rate-budget.ts'
 import { scheduleSync } from './store/account-store.ts'
 import { cancelExits, endExitsOfOrders } from './store/exit-store.ts'

@@ -37,6 +37,14 @@ export type OrderTaskData = {
   protocol?: string
   /** Whether an order that never rested was replaced by another one. */
   is_renewed?: boolean
+  /** The version of the task in whose step the venue had refused every send of the order so far. */
+  answered_version?: number | null
+  /** When the order was last sent without an answer. */
+  doubt_since?: string | null
+  /** Why the venue refused the order's bytes after a send without an answer. */
+  refusal?: { code: string; message: string } | null
+  /** Whether the venue has said that it has the order already. */
+  is_duplicate?: boolean
   /** Whether the venue was asked once to read the chain again. */
   is_refreshed?: boolean
   polls?: number

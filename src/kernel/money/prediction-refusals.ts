@@ -43,7 +43,12 @@ export type Unsettled =
   /** The request was certainly not sent. */
   | { type: 'not_sent' }
   /** The request may have arrived. Look it up before the same body is sent again. */
-  | { type: 'unknown'; message: string }
+  | {
+      type: 'unknown'
+      message: string
+      /** The venue refused because it has the same already: an earlier send arrived. */
+      isDuplicate?: boolean
+    }
   /** The venue refused for now and did nothing; `retryAfterMs` is null if it named no time. */
   | { type: 'later'; reason: LaterReason; message: string; retryAfterMs: number | null }
 

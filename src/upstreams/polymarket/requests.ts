@@ -165,8 +165,8 @@ export function createRequests({ urls, net }: { urls: Services; net: Net }): Req
       const later = laterOf(reply)
       if (later) return { ...later, limit }
       const message = messageOf(reply.json)
-      if (!isAnswer(reply) || isDuplicate(message))
-        return { type: 'unknown', message: message || `status ${reply.status}`, limit }
+      if (isDuplicate(message)) return { type: 'unknown', message, isDuplicate: true, limit }
+      if (!isAnswer(reply)) return { type: 'unknown', message: message || `status ${reply.status}`, limit }
       return { type: 'answered', status: reply.status, value: reply.json, message, limit }
     },
   }
