@@ -274,4 +274,38 @@ describe('orders at the prediction market', () => {
       assert.equal((await ordersOf(market)).length, orders)
     }
   })
+
+  test('headers about the budget that no database takes lose no reply, and the order is sent once', async () => {
+    for (const market of markets) {
+      await venue('POST', '/realism', { limitHeaders: 'odd' })
+      await venue('POST', '/faults', { effect: 'latency', latencyMs: 1, endpoint: 'clob', type: '/order' })
+      const orders = (await ordersOf(market)).length
+      await executed(ada, '/predmkt/order', purchase(market))
+      assert.equal(await struck('/order'), 1)
+      assert.equal((await ordersOf(market)).length, orders + 1)
+      const rests = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.05', size: '10' }
+      const { result } = await executed(ada, '/predmkt/order', rests)
+      await executed(ada, '/predmkt/order/cancel', { order_id: result.order_id })
+      await venue('DELETE', '/faults')
+    }
+  })
+
+  test('cancels that have used up their budget hold no order back', async () => {
+    for (const market of markets) {
+      const rests = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.05', size: '10' }
+      const { result } = await executed(ada, '/predmkt/order', rests)
+      await venue('POST', '/realism', { cancelsPerSecond: 0.02 })
+      const cancel = await ada.call<Ended>('POST /predmkt/order/cancel', {
+        body: { order_id: result.order_id },
+      })
+      await eventually(
+        async () =>
+          /venue_rate_limited/.test(JSON.stringify(await ada.task(cancel.body.task_id))) || undefined,
+        'the cancel waits for its budget',
+      )
+      await executed(ada, '/predmkt/order', purchase(market))
+      await venue('POST', '/realism', { preset: 'quiet' })
+      await endOf(cancel.body)
+    }
+  })
 })

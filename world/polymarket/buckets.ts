@@ -48,9 +48,10 @@ export const createBuckets = (realism: RealismControl, nowMs: () => number): Buc
       const wait = Math.max(0, (cost - bucket.tokens) / (rate || unlimited[kind]))
       const isRefused = rate > 0 && wait > 0
       if (!isRefused) bucket.tokens -= cost
+      const isOdd = realism.current().limitHeaders === 'odd'
       const headers = {
-        'Poly-RateLimit-Remaining': String(Math.floor(bucket.tokens)),
-        'Poly-RateLimit-Reset': String(Math.ceil(nowMs() / 1_000 + wait)),
+        'Poly-RateLimit-Remaining': isOdd ? '17.5' : String(Math.floor(bucket.tokens)),
+        'Poly-RateLimit-Reset': isOdd ? '999999999999999' : String(Math.ceil(nowMs() / 1_000 + wait)),
         'Poly-RateLimit-Tier': tier,
       }
       if (!isRefused) return headers

@@ -46,6 +46,8 @@ export type Realism = {
   /** Tokens per second and signer; 0 means that the buckets only count. */
   ordersPerSecond: number
   cancelsPerSecond: number
+  /** Whether the budget that headers state is a fraction with a time far away, as no server should state it. */
+  limitHeaders: 'plain' | 'odd'
   /** Mean life of a socket; 0 means that none is dropped. */
   streamDropMs: number
   /** A socket on which a client sends nothing for so long ends; 0 means that none does. */
@@ -98,6 +100,7 @@ export const quiet: Realism = {
   htmlRate: 0,
   ordersPerSecond: 0,
   cancelsPerSecond: 0,
+  limitHeaders: 'plain',
   streamDropMs: 0,
   socketSilenceMs: 0,
   negRiskContradictionRate: 0,
@@ -242,6 +245,7 @@ const parsers = {
   cancelsPerSecond: (name, value) => numberIn(name, value, 0, 1_000_000),
   streamDropMs: (name, value) => numberIn(name, value, 0, longestMs),
   socketSilenceMs: (name, value) => numberIn(name, value, 0, longestMs),
+  limitHeaders: oneOf('plain', 'odd'),
   geoblock: oneOf('open', 'blocked', 'closeOnly'),
   eoaMakers: oneOf('allowed', 'refused'),
   gtdMinMs: (name, value) => numberIn(name, value, 0, longestMs),

@@ -80,7 +80,7 @@ async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepCont
   const owner = { userId, venue: deps.venue.name }
   const hasNone = data.order_ids !== null && data.order_ids.length === 0
   if (hasNone) return endCancel(deps, task, { canceled: [], notCanceled: {}, now })
-  const budget = createRateBudget(deps)
+  const budget = createRateBudget(deps, 'cancel')
   const blocked = await budget.blockedUntil(data.owner, { isExit: true, now })
   if (blocked) return later(task, { text: blocked.text, afterMs: blocked.until.getTime() - now.getTime() })
   const credentials = await credentialsOf(deps, userId)

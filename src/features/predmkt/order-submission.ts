@@ -85,7 +85,7 @@ export async function submitOrder(
       case 'send':
     }
   }
-  const budget = createRateBudget(deps)
+  const budget = createRateBudget(deps, 'order')
   const isExit = task.data.terms.side === 'sell'
   const blocked = await budget.blockedUntil(task.data.wallet.owner, { isExit, now })
   if (blocked)
@@ -95,7 +95,7 @@ export async function submitOrder(
 
 async function post(deps: PredmktDeps, { task, effect, credentials, now }: Sending): Promise<OrderReply> {
   const reply = await deps.venue.postOrder(bodyOfEffect(effect), credentials)
-  await createRateBudget(deps).note(task.data.wallet.owner, reply, now)
+  await createRateBudget(deps, 'order').note(task.data.wallet.owner, reply, now)
   return reply
 }
 

@@ -127,6 +127,7 @@ type PredictionTransfer = {
 type PredictionRateBudget = {
   venue: string
   signer: string
+  kind: 'order' | 'cancel'
   remaining: number | null
   reset_at: Date | null
   blocked_until: Date | null

@@ -86,6 +86,19 @@ test('the budget of the signer is handed to the caller', async () => {
   assert.equal((await answering({ status: 200 }).act(call)).limit, null)
 })
 
+test('a budget of an odd form is a whole number that every database takes, or none', async () => {
+  const limitOf = async (remaining: string, reset: string) => {
+    const headers = { 'poly-ratelimit-remaining': remaining, 'poly-ratelimit-reset': reset }
+    const { limit } = await answering({ status: 200, headers }).act(call)
+    return [limit?.remaining, limit?.resetAtSeconds]
+  }
+  assert.deepEqual(await limitOf('17.5', '1796031914.9'), [17, 1_796_031_914])
+  assert.deepEqual(await limitOf('4294967295', '999999999999999'), [1_000_000_000, 100_000_000_000])
+  assert.deepEqual(await limitOf('-4294967295', '-1'), [-1_000_000_000, -1])
+  for (const odd of ['', 'many', '1e9', 'NaN', 'Infinity', '9'.repeat(31), `1.${'9'.repeat(31)}`])
+    assert.deepEqual(await limitOf(odd, odd), [null, null], odd)
+})
+
 test('a read fails by its cause', async () => {
   const codeOf = async (reply: Partial<NetReply>) => {
     const failed = await answering(reply)

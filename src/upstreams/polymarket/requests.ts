@@ -33,13 +33,23 @@ const limitHeaders = ['poly-ratelimit-remaining', 'poly-ratelimit-reset', 'poly-
 
 type Reply = NetReply & { json: unknown }
 
-const numberOf = (text: string | undefined): number | null =>
-  text !== undefined && /^-?\d{1,15}(\.\d+)?$/.test(text) ? Number(text) : null
+/** A whole number that a database takes as well; undefined text is none. */
+function integerOf(text: string | undefined, max: number): number | null {
+  if (text === undefined || !/^-?\d{1,30}(\.\d{1,30})?$/.test(text)) return null
+  return Math.max(-max, Math.min(max, Math.floor(Number(text))))
+}
+const remainingMax = 1_000_000_000
+const secondsMax = 100_000_000_000
+const tierMax = 40
 
 export function signerLimitOf(headers: Record<string, string> | undefined): SignerLimit | null {
   const [remaining, reset, tier] = limitHeaders.map((name) => headers?.[name])
   if (remaining === undefined && reset === undefined && tier === undefined) return null
-  return { remaining: numberOf(remaining), resetAtSeconds: numberOf(reset), tier: tier ?? null }
+  return {
+    remaining: integerOf(remaining, remainingMax),
+    resetAtSeconds: integerOf(reset, secondsMax),
+    tier: tier?.slice(0, tierMax) ?? null,
+  }
 }
 
 /** Returns the venue's words, or an empty text. */
