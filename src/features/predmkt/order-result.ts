@@ -51,9 +51,13 @@ export function fillSummary({ takerFeeUnits }: Fees, { trades, row }: Matched): 
   return { ...all, spentUnits: row.side === 'buy' ? all.cashUnits + all.feeUnits : all.settledUnits }
 }
 
+/** So many trades of an order are named at most; its sums count all. */
+export const shownMax = 200
+
 export const fillViews = ({ takerFeeUnits }: Fees, { trades, row }: Matched): JsonObject[] =>
   trades
     .filter(({ settlement }) => settlement !== 'failed')
+    .slice(0, shownMax)
     .map((trade) => ({
       venue: trade.venue,
       order_id: trade.orderId,
@@ -111,7 +115,7 @@ export function orderResult(
     order_id: row.order_id,
     order_status: shownStatus[status],
     settlement: settlementOf(trades),
-    trade_ids: [...new Set(trades.map(({ tradeId }) => tradeId))],
+    trade_ids: [...new Set(trades.map(({ tradeId }) => tradeId))].slice(0, shownMax),
     filled_shares: usd(matchedUnits),
     settled_shares: usd(settledUnits),
     avg_price: matchedUnits === 0n ? null : usd(mulDiv(matchedCash, dollar, matchedUnits)),
@@ -119,7 +123,7 @@ export function orderResult(
     total_usd: usd(row.side === 'buy' ? cashUnits + feeUnits : cashUnits - feeUnits),
     making_amount: row.making,
     taking_amount: row.taking,
-    tx_hashes: [...new Set(trades.flatMap(({ txHash }) => txHash ?? []))],
+    tx_hashes: [...new Set(trades.flatMap(({ txHash }) => txHash ?? []))].slice(0, shownMax),
     take_profit_state: legs.has('tp') ? 'waiting' : 'none',
     take_profit_order_id: null,
     take_profit_error: null,

@@ -9,7 +9,7 @@ import { credentialsOf } from './account-checks.ts'
 import type { PredmktDeps } from './deps.ts'
 import { fillEvents } from './events.ts'
 import { type Finding, orderFinding } from './order-finding.ts'
-import { fillSummary, fillViews, orderResult } from './order-result.ts'
+import { fillSummary, fillViews, orderResult, shownMax } from './order-result.ts'
 import type { OrderStepResult, OrderTask } from './order-task.ts'
 import { latestEffect } from './signed-effect.ts'
 import { scheduleSync } from './store/account-store.ts'
@@ -141,7 +141,7 @@ function follow(
       ...(found.order && { order_status: found.order.status }),
       trade_ids: [
         ...new Set([...(task.data.trade_ids ?? []), ...found.trades.map(({ tradeId }) => tradeId)]),
-      ],
+      ].slice(-shownMax),
     },
     writes: recorded.writes,
     complete: async () => ({ events: fillEvents(recorded.changes, task.id) }),

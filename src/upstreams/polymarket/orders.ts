@@ -17,6 +17,7 @@ import type { ExchangeName } from './contracts.ts'
 import { unitsOf } from './decimals.ts'
 import { orderIdOf, orderSigner, signatureTypes } from './digests.ts'
 import { highestOrderFee } from './fee-bound.ts'
+import { hashesOf, lineOf, messageMax, tradeIdsOf } from './foreign-text.ts'
 import { orderAmounts } from './order-amounts.ts'
 import { venueName } from './parse-markets.ts'
 import { orderRefusalOf } from './refusals.ts'
@@ -115,11 +116,17 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
     if (!fits(CancelAnswer, value)) return { type: 'unknown', message: 'an unknown format', limit }
     return {
       type: 'answered',
-      canceled: value.canceled ?? [],
-      notCanceled: value.not_canceled ?? {},
+      canceled: hashesOf(value.canceled ?? [], cancelsMax),
+      notCanceled: refusedCancels(value.not_canceled ?? {}),
       limit,
     }
   }
+
+  /** By order, why it was not cancelled. */
+  const refusedCancels = (named: Record<string, string>): Record<string, string> =>
+    Object.fromEntries(
+      hashesOf(Object.keys(named), cancelsMax).map((id) => [id, lineOf(named[id]!, messageMax)]),
+    )
 
   return {
     async prepareOrder(request) {
@@ -211,7 +218,7 @@ export function orderReplyOf(status: number, value: unknown, message: string): O
   const isOk = status === 200 || status === 201
   if (!isOk) return { type: 'rejected', reason: orderRefusalOf(message), message }
   if (!fits(OrderAnswer, value)) return { type: 'unknown', message: 'an unknown format' }
-  const said = value.errorMsg ?? ''
+  const said = lineOf(value.errorMsg ?? '', messageMax)
   const posted = postStatuses.find((each) => each === value.status?.toLowerCase())
   if (value.success === true && posted !== undefined && value.orderID)
     return {
@@ -220,10 +227,10 @@ export function orderReplyOf(status: number, value: unknown, message: string): O
       status: posted,
       makingUnits: unitsOf(value.makingAmount) ?? null,
       takingUnits: unitsOf(value.takingAmount) ?? null,
-      tradeIds: value.tradeIDs ?? [],
-      txHashes: (value.transactionsHashes ?? []).filter((hash) => hash !== ''),
+      tradeIds: tradeIdsOf(value.tradeIDs ?? []),
+      txHashes: hashesOf(value.transactionsHashes ?? []),
     }
   if (value.success === false && said !== '')
     return { type: 'rejected', reason: orderRefusalOf(said), message: said }
-  return { type: 'unknown', message: said || `status ${value.status ?? 'missing'}` }
+  return { type: 'unknown', message: said || `status ${lineOf(value.status ?? 'missing', 40)}` }
 }

@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { OutcomeOrder, OutcomeTrade, SettlementState } from '#kernel/money/prediction-views.ts'
 import { dateOf, requiredUnits, unitsOf } from './decimals.ts'
+import { hashesOf, labelMax, lineOf, tradeIdsOf } from './foreign-text.ts'
 import { venueName } from './parse-markets.ts'
 import type { WireOrder, WireTrade } from './wire-clob.ts'
 
@@ -58,14 +59,14 @@ export function parseOrder(order: WireOrder): OutcomeOrder {
     orderId: order.id,
     status: parseOrderStatus(order.status),
     side: parseSide(order.side),
-    outcome: order.outcome ?? '',
+    outcome: lineOf(order.outcome ?? '', labelMax),
     sizeUnits: requiredUnits(order.original_size, 'size'),
     matchedUnits: requiredUnits(order.size_matched, 'size'),
     priceMicros: requiredUnits(order.price, 'price'),
     timeInForce: parseTimeInForce(order.order_type),
     expiresAt: expiration === 0n ? null : dateOf(order.expiration),
     createdAt,
-    tradeIds: order.associate_trades ?? [],
+    tradeIds: tradeIdsOf(order.associate_trades ?? []),
   }
 }
 
@@ -101,7 +102,7 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
     marketId: trade.market,
     tradeId: trade.id,
     settlement: parseSettlement(trade.status),
-    txHash: trade.transaction_hash || null,
+    txHash: hashesOf([trade.transaction_hash ?? ''])[0] ?? null,
     matchedAt,
     updatedAt: dateOf(trade.last_update) ?? matchedAt,
   }
@@ -111,7 +112,7 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
     orderId: trade.taker_order_id,
     role: 'taker',
     side: parseSide(trade.side),
-    outcome: trade.outcome ?? '',
+    outcome: lineOf(trade.outcome ?? '', labelMax),
     sizeUnits: requiredUnits(trade.size, 'size'),
     priceMicros: requiredUnits(trade.price, 'price'),
     feeRateBps: String(trade.fee_rate_bps || '0'),
@@ -125,7 +126,7 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
         orderId: maker.order_id,
         role: 'maker',
         side: makerSide(trade, maker),
-        outcome: maker.outcome ?? '',
+        outcome: lineOf(maker.outcome ?? '', labelMax),
         sizeUnits: requiredUnits(maker.matched_amount, 'size'),
         priceMicros: requiredUnits(maker.price, 'price'),
         feeRateBps: String(maker.fee_rate_bps || '0'),

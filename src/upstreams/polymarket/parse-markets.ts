@@ -5,6 +5,7 @@ import type { Book, BookLevel, PredictionMarket, TakerFee } from '#kernel/money/
 import { parseJson } from '#kernel/wire/json.ts'
 import type { Protocol } from './contracts.ts'
 import { dateOf, requiredUnits, unitsOf, type WireNumber } from './decimals.ts'
+import { labelMax, lineOf, titleMax } from './foreign-text.ts'
 import type { WireBook } from './wire-clob.ts'
 import { GammaEvent, GammaMarket } from './wire-gamma.ts'
 
@@ -35,6 +36,8 @@ export const feeOf = (
 const positive = (units: bigint | undefined): bigint | null =>
   units === undefined || units <= 0n ? null : units
 
+const lineOrNull = (text: string | null | undefined): string | null => lineOf(text ?? '', titleMax) || null
+
 type EventReference = { id: string; slug: string | null; title: string | null }
 
 /** Returns a market, or undefined if its outcomes or its protocol are of no known form. */
@@ -42,7 +45,7 @@ function marketOf(market: GammaMarket, event: EventReference | undefined): Predi
   const protocol = protocolOfVersion(market.version)
   const positionIds = textsOf(market.positionIds)
   const ids = protocol === 'v2' && positionIds.length > 0 ? positionIds : textsOf(market.clobTokenIds)
-  const labels = textsOf(market.outcomes)
+  const labels = textsOf(market.outcomes).map((label) => lineOf(label, labelMax))
   const prices = textsOf(market.outcomePrices).map(unitsOf)
   if (!protocol || ids.length < 2 || labels.length !== ids.length) return undefined
   const isClosed = market.closed === true
@@ -54,13 +57,13 @@ function marketOf(market: GammaMarket, event: EventReference | undefined): Predi
     protocol,
     isNegRisk: market.negRisk === true,
     slug: market.slug,
-    question: market.question,
+    question: lineOf(market.question, titleMax),
     description: market.description ?? '',
-    category: market.category || null,
+    category: lineOrNull(market.category),
     image: market.image || null,
     eventId: event?.id ?? null,
     eventSlug: event?.slug ?? null,
-    eventTitle: event?.title ?? null,
+    eventTitle: lineOrNull(event?.title),
     outcomes: ids.map((outcomeId, index) => ({
       outcomeId,
       label: labels[index]!,
@@ -115,9 +118,9 @@ export function parseEvents(records: readonly unknown[], onSkipped: OnSkipped): 
       venue: venueName,
       eventId,
       slug,
-      title,
+      title: lineOf(title, titleMax),
       description: record.description ?? '',
-      category: record.category || null,
+      category: lineOrNull(record.category),
       image: record.image || null,
       isNegRisk: negRisk === true,
       isClosed: closed === true,

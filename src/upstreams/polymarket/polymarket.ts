@@ -7,6 +7,7 @@ import { createAccountCalls, createAuthorize } from './account.ts'
 import type { RelayerKey } from './auth-headers.ts'
 import { createCatalogue, createMarketLookup } from './catalogue.ts'
 import { protocols } from './contracts.ts'
+import { matching } from './foreign-text.ts'
 import { polymarketMoney } from './money-calls.ts'
 import { createOrderCalls } from './orders.ts'
 import { protocolOf } from './outcome-ids.ts'
@@ -34,6 +35,9 @@ export type PolymarketOptions = {
   onSkipped?: OnSkipped
 }
 
+/** Money is sent to these addresses, so that anything else is none. */
+const evmAddress = /^0x[0-9a-f]{40}$/i
+const svmAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 const zero32 = `0x${'0'.repeat(64)}`
 
 export function createPolymarket(options: PolymarketOptions): PredictionVenue {
@@ -63,7 +67,7 @@ export function createPolymarket(options: PolymarketOptions): PredictionVenue {
         { service: 'bridge', method: 'POST', path: '/deposit', body, headers },
         BridgeAddresses,
       )
-      return { evm: address.evm ?? null, svm: address.svm ?? null }
+      return { evm: matching(address.evm, evmAddress), svm: matching(address.svm, svmAddress) }
     },
   }
 }

@@ -3,6 +3,7 @@ import { fits } from '#kernel/contract/fits-schema.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { Paged, PredictionVenue, VenueActivity, VenuePosition } from '#kernel/money/prediction-venue.ts'
 import { dateOf, requiredUnits, unitsOf, type WireNumber } from './decimals.ts'
+import { labelMax, lineOf, titleMax } from './foreign-text.ts'
 import { type OnSkipped, venueName } from './parse-markets.ts'
 import type { Call, Requests } from './requests.ts'
 import { ActivityV1, ActivityV2, DataList, DataPage, PositionV1, PositionV2 } from './wire-data.ts'
@@ -54,8 +55,8 @@ const positionOf = (
   isRedeemable: record.redeemable === true,
   isMergeable: record.mergeable === true,
   isNegRisk: common.isNegRisk,
-  outcome: record.outcome ?? '',
-  title: record.title ?? '',
+  outcome: lineOf(record.outcome ?? '', labelMax),
+  title: lineOf(record.title ?? '', titleMax),
   slug: record.slug ?? '',
   eventSlug: common.eventSlug ?? '',
   endsAt: dateOf(common.endDate),
@@ -115,8 +116,8 @@ function activityOf(
     sizeUnits: requiredUnits(record.size, 'size'),
     cashUnits: requiredUnits(cash, 'amount'),
     priceMicros: unitsOf(record.price) ?? 0n,
-    outcome: record.outcome ?? '',
-    title: record.title ?? '',
+    outcome: lineOf(record.outcome ?? '', labelMax),
+    title: lineOf(record.title ?? '', titleMax),
     txHash: txHash || null,
     at,
   }

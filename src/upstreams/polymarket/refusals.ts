@@ -16,6 +16,8 @@ const orderRules: readonly Rule<OrderRefusal>[] = [
   [/order couldn't be fully filled/i, 'not_filled'],
   [/no orders found to match with FAK order/i, 'no_match'],
   [/breaks minimum tick size rule/i, 'tick_invalid'],
+  // The amounts have as many places as the tick allows, so that another tick refuses them.
+  [/invalid amounts, .*max accuracy/i, 'tick_invalid'],
   [/Size \(.*\) lower than the minimum/i, 'below_minimum'],
   [/invalid amount for a marketable BUY order/i, 'below_minimum'],
   [/invalid price/i, 'price_invalid'],
@@ -65,8 +67,13 @@ export function chainNonceOf(message: string): bigint | null {
   return match ? BigInt(match[1]!) : null
 }
 
+/** No quota and no restart of the venue lasts longer than a day. */
+const waitMaxMs = 86_400_000
+/** A time that the venue names is asked again after this at the latest, whatever it says. */
+export const boundedWaitMs = (waitMs: number): number => Math.min(waitMaxMs, Math.max(0, waitMs))
+
 /** How long the quota of the relayer is used up; undefined if the message is not about it. */
 export function quotaResetMs(message: string): number | undefined {
   const match = /quota exceeded.*resets in (\d{1,9}) seconds/i.exec(message)
-  return match ? Number(match[1]) * 1_000 : undefined
+  return match ? boundedWaitMs(Number(match[1]) * 1_000) : undefined
 }

@@ -74,6 +74,30 @@ test('what the venue refuses for now has a reason and its time', async () => {
   ])
 })
 
+test('a time that the venue names is a day at most', async () => {
+  const dayMs = 86_400_000
+  const far = 'quota exceeded: 0 units remaining, resets in 999999999 seconds'
+  assert.deepEqual(await outcomeOf({ status: 429, body: error(far) }), ['later', 'quota', dayMs])
+  for (const retryAfterMs of [1e15, Number.MAX_VALUE])
+    assert.deepEqual(await outcomeOf({ status: 429, body: error('busy'), retryAfterMs }), [
+      'later',
+      'rate_limited',
+      dayMs,
+    ])
+  const body = '{"error":"post-only mode: wait","type":"POST_ONLY","retry_after_seconds":1e300}'
+  assert.deepEqual(await outcomeOf({ status: 503, body }), ['later', 'post_only', dayMs])
+  const past = error('busy', { retry_after_seconds: -5 })
+  assert.deepEqual(await outcomeOf({ status: 429, body: past }), ['later', 'rate_limited', 0])
+})
+
+test('the words of the venue are one line of a length that every row takes', async () => {
+  const noise = String.fromCharCode(0, 10, 0x202e)
+  const { act } = answering({ status: 400, body: error(`invalid signature${noise}${'x'.repeat(1_000_000)}`) })
+  const answer = await act(call)
+  assert.ok(answer.type === 'answered')
+  assert.match(answer.message, /^invalid signature x{282}$/)
+})
+
 test('the budget of the signer is handed to the caller', async () => {
   const headers = {
     'poly-ratelimit-remaining': '-3',
@@ -147,8 +171,8 @@ test('the answer to an order is accepted or rejected, and anything else is unkno
     status: 'matched',
     makingAmount: '',
     takingAmount: '10.5',
-    tradeIDs: ['t'],
-    transactionsHashes: [''],
+    tradeIDs: ['t', 'no id\u0000', 'x'.repeat(1_000)],
+    transactionsHashes: ['', 'no hash'],
   }
   assert.deepEqual(orderReplyOf(200, taken, ''), {
     type: 'accepted',

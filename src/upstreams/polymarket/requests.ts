@@ -3,9 +3,9 @@ import { fits } from '#kernel/contract/fits-schema.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { Unsettled } from '#kernel/money/prediction-refusals.ts'
 import type { SignerLimit } from '#kernel/money/prediction-venue.ts'
-import { parseJson } from '#kernel/wire/json.ts'
 import type { Net, NetReply } from '#kernel/wire/upstream-http.ts'
-import { isDuplicate, orderRefusalOf, quotaResetMs } from './refusals.ts'
+import { lineOf, messageMax, parseReply } from './foreign-text.ts'
+import { boundedWaitMs, isDuplicate, orderRefusalOf, quotaResetMs } from './refusals.ts'
 import { ErrorBody } from './wire-clob.ts'
 
 /** Sends requests to the venue's services, each once: the caller decides what is sent again. */
@@ -55,12 +55,13 @@ export function signerLimitOf(headers: Record<string, string> | undefined): Sign
 /** Returns the venue's words, or an empty text. */
 export function messageOf(json: unknown): string {
   if (!fits(ErrorBody, json)) return ''
-  return json.error ?? json.errorMsg ?? json.error_msg ?? ''
+  return lineOf(json.error ?? json.errorMsg ?? json.error_msg ?? '', messageMax)
 }
 
 const waitOf = ({ json, retryAfterMs }: Reply): number | null => {
   const seconds = fits(ErrorBody, json) ? json.retry_after_seconds : undefined
-  return retryAfterMs ?? (typeof seconds === 'number' ? seconds * 1_000 : null)
+  const wait = retryAfterMs ?? (typeof seconds === 'number' ? seconds * 1_000 : undefined)
+  return wait === undefined ? null : boundedWaitMs(wait)
 }
 
 /** What the venue refuses for now, whatever was asked; undefined for any other reply. */
@@ -138,7 +139,7 @@ export function createRequests({ urls, net }: { urls: Services; net: Net }): Req
       maxBytes,
       replyHeaders: limitHeaders,
     })
-    return { ...reply, json: parseJson(reply.body) }
+    return { ...reply, json: parseReply(reply.body) }
   }
 
   async function read<S extends T.TSchema>(call: Call, schema: S): Promise<T.Static<S>> {

@@ -3,6 +3,8 @@ import * as T from '#kernel/contract/schema.ts'
 /** The replies of the order book's service. */
 
 const text = T.String()
+/** An id, or one word of the venue. */
+const word = T.String({ maxLength: 100 })
 const number = T.Union([T.String(), T.Number()])
 const maybe = <S extends T.TSchema>(schema: S) => T.Optional(T.Union([schema, T.Null()]))
 
@@ -70,11 +72,11 @@ export const CancelAnswer = T.Object({
 
 /** https://docs.polymarket.com/api-reference/trade/get-user-orders */
 export const WireOrder = T.Object({
-  id: text,
-  status: text,
-  market: text,
-  asset_id: text,
-  side: text,
+  id: word,
+  status: word,
+  market: word,
+  asset_id: word,
+  side: word,
   outcome: maybe(text),
   original_size: text,
   size_matched: text,
@@ -87,27 +89,27 @@ export const WireOrder = T.Object({
 export type WireOrder = T.Static<typeof WireOrder>
 
 const MakerOrder = T.Object({
-  order_id: text,
+  order_id: word,
   owner: maybe(text),
   maker_address: maybe(text),
   matched_amount: text,
   price: text,
   fee_rate_bps: maybe(number),
-  asset_id: text,
+  asset_id: word,
   outcome: maybe(text),
   side: maybe(text),
 })
 /** The top level is the taker's, also for a maker who reads it. https://docs.polymarket.com/api-reference/trade/get-trades */
 export const WireTrade = T.Object({
-  id: text,
-  taker_order_id: text,
-  market: text,
-  asset_id: text,
-  side: text,
+  id: word,
+  taker_order_id: word,
+  market: word,
+  asset_id: word,
+  side: word,
   size: text,
   price: text,
   fee_rate_bps: maybe(number),
-  status: text,
+  status: word,
   match_time: maybe(number),
   last_update: maybe(number),
   outcome: maybe(text),
