@@ -53,6 +53,7 @@ export const laterFiles: readonly Later[] = [
       'test/durable/operator-ends-by-kind.test.ts',
       'test/journeys/admin-tokens.test.ts',
       'test/journeys/restore-money.test.ts',
+      'test/journeys/restore-predictions.test.ts',
       'test/journeys/restore-venue.test.ts',
     ],
   },

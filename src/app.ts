@@ -137,7 +137,10 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   const { clock, db, taskEngine, chains, joined } = composed
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
-  parts.use(openForgottenExecutionSearch({ core: composed, chains, venue: composed.venue }))
+  const { venue, features } = composed
+  parts.use(
+    openForgottenExecutionSearch({ core: composed, chains, venue, predictions: features.predictions }),
+  )
   const show = eventLinks(composed)
   for (const start of joined.starters) parts.use(start(show))
   for (const schedule of joined.schedules) await taskEngine.schedules.ensure(db, schedule(clock.now()))

@@ -15,14 +15,19 @@ import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/order-store.ts'
 import { addChange, vaultRefOf } from '#features/earn/earn-account-store.ts'
 import { newestPosition } from '#features/earn/store.ts'
+import type { FoundOutcomeOrder } from '#features/predmkt/find-forgotten-orders.ts'
+import { scheduleSync } from '#features/predmkt/store/account-store.ts'
+import { noteFoundOrder as noteFoundOutcomeOrder } from '#features/predmkt/store/forgotten-order-store.ts'
 import { spendOf } from '#features/swap/orders/run-order.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
+import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { firedExecutionId, rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { TaskKind, Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import { adoptedKind, recordFoundEffect } from '#store/record-found-effect.ts'
+import type { PredictionOrderStatus } from '#store/tables/predmkt.ts'
 import { raiseCounter } from './raise-nonce-counter.ts'
 import type { Session } from './session.ts'
 
@@ -42,7 +47,7 @@ type Execution = {
   tx_hash: string | null
   balance_changes: JsonObject[]
   executed_at: Date
-  venue: ExecutedOrder | FoundWithdrawal | null
+  venue: ExecutedOrder | FoundWithdrawal | FoundOutcomeOrder | null
 }
 export type Adoption = {
   user_id: string
@@ -95,7 +100,7 @@ async function knownTask(
   tx: Tx,
   { user_id: userId, execution_id: own, venue }: Execution,
 ): Promise<string | undefined> {
-  const executionId = venue?.type === 'order' ? (venue.task_execution_id ?? own) : own
+  const executionId = venue && 'task_execution_id' in venue ? (venue.task_execution_id ?? own) : own
   const [row] = await query<{ id: string }>(
     tx,
     `update task t set deadline = greatest(deadline, clock_timestamp() + interval '15 minutes')
@@ -204,7 +209,7 @@ async function openPosition(
   return position.positionId
 }
 
-type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }
+type Noted = Execution & { taskId: string; venue: NonNullable<Execution['venue']> }
 
 /** Records an order by its id, or a withdrawal by its nonce, so that the reconciler of the account finds it. */
 async function noteAtVenue(
@@ -212,6 +217,8 @@ async function noteAtVenue(
   tx: Tx,
   { user_id: userId, taskId, venue, executed_at: at }: Noted,
 ): Promise<void> {
+  if (venue.type === 'outcome_order')
+    return noteOutcomeOrder(tx, { userId, taskId, venue, at, now: clock.now() })
   await scheduleNow(tx, userId, clock.now())
   if (venue.type === 'order') return noteFoundOrder(tx, userId, { taskId, order: venue, at })
   const { account, nonce, amount_usd, fee_usd } = venue
@@ -228,6 +235,47 @@ async function noteAtVenue(
     proof: {},
     at,
   })
+}
+
+type NotedOutcome = { userId: string; taskId: string; venue: FoundOutcomeOrder; at: Date; now: Date }
+
+/** Records an order of a prediction market, so that its task and its trades belong together. */
+async function noteOutcomeOrder(tx: Tx, { userId, taskId, venue, at, now }: NotedOutcome): Promise<void> {
+  const owner = { userId, venue: venue.venue }
+  await noteFoundOutcomeOrder(tx, {
+    ...owner,
+    taskId,
+    order: {
+      orderId: venue.order_id,
+      marketId: venue.market_id,
+      outcomeId: venue.outcome_id,
+      outcome: venue.outcome,
+      side: venue.side,
+      timeInForce: venue.order_type,
+      sizeUnits: toUnits(venue.size, usdcDecimals),
+      priceMicros: toUnits(venue.price, usdcDecimals),
+      expiresAt: venue.expires_at === null ? null : new Date(venue.expires_at),
+      createdAt: at,
+    },
+    market: {
+      question: venue.question,
+      protocol: venue.protocol,
+      isNegRisk: venue.neg_risk,
+      fee: venue.fee,
+    },
+    status: statusOfListed[venue.status],
+    matchedUnits: toUnits(venue.matched, usdcDecimals),
+    now,
+  })
+  await scheduleSync(tx, owner, now)
+}
+const statusOfListed: Readonly<Record<FoundOutcomeOrder['status'], PredictionOrderStatus>> = {
+  live: 'live',
+  delayed: 'delayed',
+  matched: 'matched',
+  canceled: 'cancelled',
+  canceled_market_resolved: 'resolved',
+  invalid: 'unmatched',
 }
 
 function adoptedTask(executions: readonly Execution[], now: Date): Task {
@@ -271,7 +319,8 @@ function adoptedTask(executions: readonly Execution[], now: Date): Task {
   }
 }
 
-const resultOf = (venue: ExecutedOrder | FoundWithdrawal): JsonObject => {
+const resultOf = (venue: NonNullable<Execution['venue']>): JsonObject => {
+  if (venue.type === 'outcome_order') return venue
   if (venue.type === 'withdrawal') return { amount_usd: venue.amount_usd, fee_usd: venue.fee_usd }
   const { cloid, order_id, market, symbol, is_buy, size, filled_size, average_price, status } = venue
   const order = { order_id, cloid, market, asset: symbol, side: is_buy ? 'buy' : 'sell', size }

@@ -118,5 +118,6 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     strategies,
     earn: shared.earn,
     holdings: shared.holdings,
+    predictions: predmkt?.findForgotten,
   }
 }

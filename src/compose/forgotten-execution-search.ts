@@ -12,6 +12,7 @@ import {
 import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/find-forgotten-executions.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/find-forgotten-executions.ts'
+import type { createForgottenOrderSearch } from '#features/predmkt/find-forgotten-orders.ts'
 import { triggerKind } from '#features/spot-venue/trigger-store.ts'
 import { changesOf } from '#features/swap/settle/balance-changes.ts'
 import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
@@ -21,12 +22,19 @@ import { sentExecutions } from '#upstreams/solana/execution-reference.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
 import { shareTokenAt } from './earn.ts'
+import { chainId as predictionChainId } from './predmkt.ts'
 import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
 /** Builds the searches of the chains and the venue for executions that the database does not know. */
 
-type ComparisonParts = { core: Core; chains: Chains; venue: Pick<Venue, 'client'> | undefined }
+type ComparisonParts = {
+  core: Core
+  chains: Chains
+  venue: Pick<Venue, 'client'> | undefined
+  /** Searches the prediction market, whose money is on Polygon. */
+  predictions: ReturnType<typeof createForgottenOrderSearch> | undefined
+}
 
 export function openForgottenExecutionSearch(parts: ComparisonParts): AsyncDisposable {
   const { db, clock, log, taskEngine } = parts.core
@@ -34,13 +42,42 @@ export function openForgottenExecutionSearch(parts: ComparisonParts): AsyncDispo
   return openExecutionComparison({ db, clock, log, holds, isOnDuty, searches: searchesOf(parts) })
 }
 
-function searchesOf({ core, chains, venue }: ComparisonParts): ReadonlyMap<string, BeginSearch> {
+function searchesOf({ core, chains, venue, predictions }: ComparisonParts): ReadonlyMap<string, BeginSearch> {
   const searches = new Map<string, BeginSearch>()
   for (const [id, port] of chains.ports) searches.set(id, searchEvm(core, port))
   for (const [id, port] of chains.svmPorts) searches.set(id, searchSolana(core, port))
   if (venue) searches.set(venueChainId, searchVenue(core, venue))
+  const ofChain = searches.get(predictionChainId)
+  if (ofChain && predictions)
+    searches.set(predictionChainId, joinSearches(ofChain, searchPredictions(predictions)))
   return searches
 }
+
+/** A chain that holds the money of a venue is compared once both were searched. */
+const joinSearches =
+  (...all: readonly BeginSearch[]): BeginSearch =>
+  (point, store) => {
+    const searches = all.map((begin) => begin(point, store))
+    return async (signal) => {
+      const used = []
+      for (const search of searches) used.push(await search(signal))
+      return Object.assign({}, ...used)
+    }
+  }
+
+const searchPredictions =
+  (find: NonNullable<ComparisonParts['predictions']>): BeginSearch =>
+  (point, store) => {
+    const done = new Set<string>()
+    return async (signal) => {
+      await find((found) => store(found.map((each) => ({ ...each, sequence: 0, balanceChanges: [] }))), {
+        point,
+        signal,
+        done,
+      })
+      return {}
+    }
+  }
 
 const searchEvm =
   ({ db, config }: Core, port: EvmPort): BeginSearch =>

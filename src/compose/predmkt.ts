@@ -15,7 +15,7 @@ type PredmktParts = Pick<SharedParts, 'core' | 'urls' | 'net' | 'chains' | 'cust
   swaps: Pick<Swaps, 'legs'>
 }
 
-const chainId = '137'
+export const chainId = '137'
 const disclaimerVersion = '2026-11'
 
 /** Opens the section of prediction markets; undefined where the venue or its chain is not configured. */

@@ -227,8 +227,8 @@ describe('orders at the prediction market', () => {
   test('a refusal of the same bytes is no proof about the order whose reply was lost', async () => {
     const refusals = [
       {
-        begin: () => venue('POST', '/account', { wallet, closedOnly: true }),
-        end: () => venue('POST', '/account', { wallet, closedOnly: false }),
+        begin: () => venue('POST', '/account', { wallet, banned: true }),
+        end: () => venue('POST', '/account', { wallet, banned: false }),
       },
       {
         begin: () => venue('POST', '/realism', { versionMismatchRate: 1 }),
@@ -263,14 +263,10 @@ describe('orders at the prediction market', () => {
         async () => /venue_post_only/.test(JSON.stringify(await ada.task(task.task_id))) || undefined,
         'the order waits',
       )
-      await venue('POST', '/account', { wallet, closedOnly: true })
+      await venue('POST', '/account', { wallet, banned: true })
       const ended = await endOf(task)
-      await venue('POST', '/account', { wallet, closedOnly: false })
-      assert.deepEqual(
-        [ended.outcome, ended.error?.code],
-        ['not_executed', 'closed_only'],
-        JSON.stringify(ended),
-      )
+      await venue('POST', '/account', { wallet, banned: false })
+      assert.deepEqual([ended.outcome, ended.error?.code], ['not_executed', 'banned'], JSON.stringify(ended))
       assert.equal((await ordersOf(market)).length, orders)
     }
   })

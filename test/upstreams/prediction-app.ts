@@ -1,4 +1,5 @@
 /** The adapter of the prediction market on one world with Polygon and the venue, and accounts that trade through it. */
+import { randomUUID } from 'node:crypto'
 import { privateKeyToAddress } from 'viem/accounts'
 import { systemClock } from '#kernel/clock.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
@@ -161,6 +162,7 @@ export async function signOrder(
   const { marketId } = market
   const { outcomeId } = market.outcomes[outcome]!
   const prepared = await venue.prepareOrder({
+    identity: randomUUID(),
     wallet,
     outcome: { venue: venue.name, marketId, outcomeId },
     terms,

@@ -158,7 +158,7 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
   const result = orderResult(deps, task, { ...ended, summary })
   const common = {
     data: { fills, progress: null },
-    ...(spentUnits > 0n && task.data.leg === undefined && { spent: postedOf(task, spentUnits) }),
+    ...(spentUnits > 0n && holdsSpend(task) && { spent: postedOf(task, spentUnits) }),
     complete: async () => ({ events: fillEvents(recorded.changes, task.id) }),
   }
   if (settledUnits === 0n && status !== 'live')
@@ -190,9 +190,15 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
 }
 
 /**
+ * Whether the task's hold has the spent units. An exit has none of its own, because its shares are those of the
+ * purchase; and the hold of a repeated request was made on a balance without what the order of before had spent.
+ */
+const holdsSpend = ({ data: { leg, was_found: isFound } }: OrderTask): boolean =>
+  leg === undefined && isFound !== true
+
+/**
  * Returns what the hold posts. A venue that takes more than the order could cost has it anyway: the result says so, and
- * the next reading of the wallet takes the rest from the ledger. An exit has no hold of its own, because its shares are
- * those of the purchase.
+ * the next reading of the wallet takes the rest from the ledger.
  */
 function postedOf({ data: { terms, cost_units: cost } }: OrderTask, spentUnits: bigint): bigint {
   const heldUnits = BigInt(terms.side === 'buy' ? cost : terms.sizeUnits!)

@@ -5,6 +5,7 @@ import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { StepContext, Steps } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import type { PredmktDeps } from './deps.ts'
+import { lookUpForgotten, orderIdentity } from './forgotten-order.ts'
 import { orderFacts, quoteNow } from './order-admission.ts'
 import { type OrderTerms, toVenueTerms } from './order-request.ts'
 import { settleOrder } from './order-settle.ts'
@@ -32,28 +33,32 @@ export function orderSteps(deps: PredmktDeps): Steps<OrderTaskData, OrderStepNam
   }
 }
 
-async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContext): Promise<OrderStepResult> {
+async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContext): Promise<OrderStepResult> {
   const { venue } = deps
-  const { userId, data } = task
+  const { now } = context
+  const { userId, data, executionId } = task
+  const signed = task.effects.filter(({ kind }) => kind === 'prediction_order').length
+  const forgotten = signed === 0 ? await lookUpForgotten(deps, task, context) : undefined
+  if (forgotten) return forgotten
   if (now > task.deadline) return refused('expired', 'The order could not be placed in time')
   const credentials = await credentialsOf(deps, userId)
   let prepared: PreparedOrder
   try {
-    prepared = await prepare(deps, data)
+    prepared = await prepare(deps, data, orderIdentity(executionId, signed))
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     if (!fault.retryable || fault.code === 'insufficient_liquidity') return refused(fault.code, fault.message)
     const { reason } = fault.extras
     if (reason === 'upstream_inconsistent' && pollsOf(task) >= contradictionsMax)
       return refused(reason, `${fault.message}; nothing was signed`)
-    return waiting(task, 'sign', { text: fault.message })
+    return unsigned(task, fault.message)
   }
   const terms = termsOf(data.terms)
   const costlier = costlierThanHeld(terms, BigInt(data.cost_units), prepared)
   if (costlier) {
     // A purchase by dollars is sized anew, since fee and tick may have changed between two readings.
     const isSizedAnew = terms.allInUnits !== null && pollsOf(task) < contradictionsMax
-    return isSizedAnew ? waiting(task, 'sign', { text: costlier }) : refused('fee_changed', costlier)
+    return isSizedAnew ? unsigned(task, costlier) : refused('fee_changed', costlier)
   }
   return signEffect<OrderTaskData, OrderStepName>(
     deps,
@@ -95,6 +100,12 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
   )
 }
 
+/** Waits to sign; what was looked up before a first signature is not looked up again. */
+function unsigned(task: OrderTask, text: string): OrderStepResult {
+  const result = waiting(task, 'sign', { text })
+  return { ...result, data: { ...result.data, looked_up: true } }
+}
+
 /** Says how an order can cost more than was accepted, by the fee that the order book charges now. */
 function costlierThanHeld(
   { side, maxFeeUnits: acceptedUnits }: OrderTerms,
@@ -110,7 +121,11 @@ function costlierThanHeld(
 }
 
 /** Routes the order by what venue and book say now; a stale reading of the admission is never signed. */
-async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskData): Promise<PreparedOrder> {
+async function prepare(
+  deps: PredmktDeps,
+  { terms: stored, wallet }: OrderTaskData,
+  identity: string,
+): Promise<PreparedOrder> {
   const { venue } = deps
   const terms = termsOf(stored)
   const { outcomeId, timeInForce, postOnly, expiresAt } = terms
@@ -118,6 +133,7 @@ async function prepare(deps: PredmktDeps, { terms: stored, wallet }: OrderTaskDa
   const market = await venue.market({ outcomeId })
   if (!market) throw new Fault('market_closed', 'The venue does not know the market any more')
   return venue.prepareOrder({
+    identity,
     wallet,
     outcome: { venue: venue.name, marketId: market.marketId, outcomeId },
     terms: toVenueTerms(terms, quote),

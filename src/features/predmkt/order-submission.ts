@@ -9,6 +9,7 @@ import type { Effect, StepContext, Tx } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { lookUpForgotten } from './forgotten-order.ts'
 import { isEverySendAnswered, lateArrivalMs, nextOfUnanswered } from './order-doubt.ts'
 import { type Finding, orderFinding } from './order-finding.ts'
 import type { OrderStepName, OrderStepResult, OrderTask, OrderTaskData } from './order-task.ts'
@@ -82,7 +83,12 @@ export async function submitOrder(
         return reconciling(sending, doubtSince)
       case 'absent':
         return refusal == null ? neverArrived(sending) : endRefused(sending, refusal)
-      case 'send':
+      case 'send': {
+        // The database may have lost a second signature. Once this task has sent the order itself, there was none.
+        const forgotten =
+          task.data.doubt_since == null ? await lookUpForgotten(deps, task, { now }, effect) : undefined
+        if (forgotten) return forgotten
+      }
     }
   }
   const budget = createRateBudget(deps, 'order')

@@ -45,6 +45,11 @@ export type OrderTaskData = {
   refusal?: { code: string; message: string } | null
   /** Whether the venue has said that it has the order already. */
   is_duplicate?: boolean
+  /** Whether an order of before was looked up, and none was found. */
+  looked_up?: boolean
+  /** Whether the order is one of before: its money had left the wallet before the balance was read. */
+  was_found?: boolean
+  sought?: null
   /** Whether the venue was asked once to read the chain again. */
   is_refreshed?: boolean
   polls?: number

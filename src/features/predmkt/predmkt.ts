@@ -7,6 +7,7 @@ import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { createExitKind } from './exit-task.ts'
+import { createForgottenOrderSearch } from './find-forgotten-orders.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund } from './fund-admission.ts'
 import { createMarketViews } from './market-views.ts'
@@ -48,7 +49,12 @@ export function createPredmkt(deps: PredmktDeps) {
     fund: taskOf({ admit: admitFund(deps), steps: fundSteps(deps), looksUp: true }),
     withdraw: createWithdraw(deps),
     redeem: createRedeem(deps),
-    order: taskOf({ admit: admitOrder({ ...deps, access }), steps: orderSteps(deps), retry: orderRetry }),
+    order: taskOf({
+      admit: admitOrder({ ...deps, access }),
+      steps: orderSteps(deps),
+      retry: orderRetry,
+      looksUp: true,
+    }),
     cancel: createCancel(deps),
     openOrders: (_input, { userId }) => openOrders(userId),
     positions: (_input, { userId }) => positions(userId),
@@ -62,6 +68,7 @@ export function createPredmkt(deps: PredmktDeps) {
     starters: [sync.start],
     deletions,
     holdings: createVenueHoldings(deps, positions),
+    findForgotten: createForgottenOrderSearch(deps),
     facts: factsOf(deps),
   }
 }

@@ -29,7 +29,7 @@ type Onward<Data, Name extends string> = {
 }
 export type SignDeps = Pick<PredmktDeps, 'venue' | 'chain' | 'policy' | 'signer' | 'nonces'>
 
-const nonceKind = 'prediction'
+export const nonceKind = 'prediction'
 
 export async function signEffect<Data, Name extends string>(
   { venue, chain, policy, signer, nonces }: SignDeps,

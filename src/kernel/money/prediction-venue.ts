@@ -31,6 +31,8 @@ export type OrderTerms =
   | { type: 'market'; side: 'sell'; sizeUnits: bigint; worstPriceMicros: bigint }
 
 export type OrderRequest = {
+  /** Distinguishes the order from all others; it is recognised again by its identity alone. */
+  identity: string
   wallet: VenueWallet
   outcome: OutcomeRef
   terms: OrderTerms
@@ -39,6 +41,12 @@ export type OrderRequest = {
   /** The end of life that the user asked for; the adapter adds what the venue subtracts. Only with `gtd`. */
   expiresAt: Date | null
 }
+
+/** What the venue lists of an order and its signature followed from. */
+export type SignedOrder = Pick<
+  OutcomeOrder,
+  'orderId' | 'outcomeId' | 'side' | 'timeInForce' | 'sizeUnits' | 'priceMicros' | 'createdAt'
+>
 
 /** An order that was routed by what the venue says now. Only `prepareOrder` makes one, and nothing else is signed. */
 export type PreparedOrder = {
@@ -217,6 +225,8 @@ export type PredictionVenue = {
    * itself, if the market takes no orders, or if the terms does not fit the market's grid.
    */
   prepareOrder(request: OrderRequest): Promise<PreparedOrder>
+  /** Which of the identities an order of the wallet was signed under; undefined if it was none of them. */
+  identityOf(order: SignedOrder, wallet: VenueWallet, identities: readonly string[]): string | undefined
   /** The body to store and to send; `venueKey` is the key of the credentials that will send it. */
   orderBody(order: PreparedOrder, signature: string, venueKey: string): string
   postOrder(body: string, credentials: VenueCredentials): Promise<OrderReply>

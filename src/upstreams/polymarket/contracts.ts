@@ -7,6 +7,9 @@ export type Hex = `0x${string}`
 
 export const chainId = 137
 
+/** Bytes that name nobody and nothing. */
+export const zero32 = `0x${'0'.repeat(64)}`
+
 export const contracts = {
   pusd: '0xC011a7E12a19f7B1f670d46F03B03f3342E82DFB',
   usdce: '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174',

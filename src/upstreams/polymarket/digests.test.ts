@@ -6,6 +6,7 @@ import { chainId, exchanges, type Hex } from './contracts.ts'
 import {
   digestOf,
   orderIdOf,
+  orderIdsAt,
   orderSigner,
   safeTransactionHash,
   signatureTypes,
@@ -165,4 +166,13 @@ test('transactions of a Safe are signed as a message, which their signature says
 test('only a signature of 65 bytes becomes one of the venue', () => {
   const action = { type: 'sign_in', owner, timestampSeconds: 1, nonce: 0n } as const
   assert.throws(() => venueSignature(action, '0x1234'), /65 bytes/)
+})
+
+test('the hash of an order at another time is that of the order with this time', () => {
+  for (const exchange of ['standard', 'neg_risk', 'v3'] as const) {
+    const order = orderOf(exchange, 'deposit_wallet')
+    const idAt = orderIdsAt(order)
+    for (const timestampMs of [0, 1, 1_795_823_993_654, Number.MAX_SAFE_INTEGER])
+      assert.equal(idAt(timestampMs), orderIdOf({ ...order, timestampMs }))
+  }
 })

@@ -1,4 +1,4 @@
-import { concat, keccak256, numberToHex, pad, size, stringToHex } from 'viem/utils'
+import { concat, hexToBytes, keccak256, numberToHex, pad, size, stringToHex } from 'viem/utils'
 import type {
   OutcomeOrderAction,
   PredictionAction,
@@ -51,21 +51,21 @@ const walletVersionHash = textHash(walletVersion)
 export const orderSigner = ({ walletKind, wallet, owner }: OutcomeOrderAction): string =>
   walletKind === 'deposit_wallet' ? wallet : owner
 
-const contentsHash = (order: OutcomeOrderAction): Hex =>
-  hashOf(
-    orderTypeHash,
-    word(order.salt),
-    address(order.wallet),
-    address(orderSigner(order)),
-    word(BigInt(order.outcomeId)),
-    word(order.makerUnits),
-    word(order.takerUnits),
-    word(order.side === 'buy' ? 0 : 1),
-    word(signatureTypes[order.walletKind]),
-    word(order.timestampMs),
-    order.metadata as Hex,
-    order.builder as Hex,
-  )
+const contentsOf = (order: OutcomeOrderAction): Hex[] => [
+  orderTypeHash,
+  word(order.salt),
+  address(order.wallet),
+  address(orderSigner(order)),
+  word(BigInt(order.outcomeId)),
+  word(order.makerUnits),
+  word(order.takerUnits),
+  word(order.side === 'buy' ? 0 : 1),
+  word(signatureTypes[order.walletKind]),
+  word(order.timestampMs),
+  order.metadata as Hex,
+  order.builder as Hex,
+]
+const contentsHash = (order: OutcomeOrderAction): Hex => hashOf(...contentsOf(order))
 
 const domainOfOrder = ({ exchange }: OutcomeOrderAction): Hex => {
   const domain = orderDomains[exchange as ExchangeName]
@@ -78,6 +78,21 @@ const typedDigest = (domain: Hex, struct: Hex): Hex => hashOf('0x1901', domain, 
 /** The order's hash, which the venue takes as the id of the order. */
 export const orderIdOf = (order: OutcomeOrderAction): Hex =>
   typedDigest(domainOfOrder(order), contentsHash(order))
+
+/** Returns the hashes that the order has at other times, without building it anew for each. */
+export function orderIdsAt(order: OutcomeOrderAction): (timestampMs: number) => Hex {
+  const parts = contentsOf(order)
+  const contents = hexToBytes(concat(parts))
+  const time = new DataView(contents.buffer, contents.byteOffset + 32 * timePart, 32)
+  const digest = hexToBytes(concat(['0x1901', domainOfOrder(order), word(0)]))
+  return (timestampMs) => {
+    time.setBigUint64(24, BigInt(timestampMs))
+    digest.set(keccak256(contents, 'bytes'), 34)
+    return keccak256(digest)
+  }
+}
+/** The place of the time among the parts of the contents. */
+const timePart = 9
 
 const orderDigest = (order: OutcomeOrderAction): Hex => {
   if (order.walletKind !== 'deposit_wallet') return orderIdOf(order)

@@ -1,7 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits-schema.ts'
-import type { Random } from '#kernel/id.ts'
 import type { OutcomeOrderAction } from '#kernel/money/prediction-actions.ts'
 import type {
   CancelReply,
@@ -13,12 +12,13 @@ import type {
 } from '#kernel/money/prediction-venue.ts'
 import type { Authorize } from './account.ts'
 import type { MarketKey } from './catalogue.ts'
-import type { ExchangeName } from './contracts.ts'
+import { type ExchangeName, zero32 } from './contracts.ts'
 import { unitsOf } from './decimals.ts'
 import { orderIdOf, orderSigner, signatureTypes } from './digests.ts'
 import { highestOrderFee } from './fee-bound.ts'
 import { hashesOf, lineOf, messageMax, tradeIdsOf } from './foreign-text.ts'
 import { orderAmounts } from './order-amounts.ts'
+import { identityOf, saltOf, timestampOf } from './order-identity.ts'
 import { venueName } from './parse-markets.ts'
 import { orderRefusalOf } from './refusals.ts'
 import type { Call, Requests } from './requests.ts'
@@ -29,19 +29,17 @@ import { CancelAnswer, ClobMarket, NegRisk, OrderAnswer, TickSize } from './wire
 
 export type OrderCalls = Pick<
   PredictionVenue,
-  'prepareOrder' | 'orderBody' | 'postOrder' | 'cancelOrders' | 'cancelMatching'
+  'prepareOrder' | 'identityOf' | 'orderBody' | 'postOrder' | 'cancelOrders' | 'cancelMatching'
 >
 export type OrderDeps = {
   requests: Requests
   authorize: Authorize
   market: (by: MarketKey) => Promise<PreparedOrder['market'] | undefined>
   clock: Clock
-  random: Random
   /** The code to which the venue attributes orders; zero attributes them to nobody. */
   builderCode: string
 }
 
-const zero32 = `0x${'0'.repeat(64)}`
 /** A match can take the venue long, and a reply that is not awaited is an unknown outcome. */
 const orderTimeoutMs = 30_000
 const cancelTimeoutMs = 15_000
@@ -77,15 +75,8 @@ function assertKind({ terms, timeInForce, postOnly }: OrderRequest): void {
   if (postOnly && !rests) throw invalid('type_invalid', 'Only resting orders can be post-only')
 }
 
-const saltMax = 2 ** 53 - 1
-/** The venue reads the salt as a JSON number, so that a wider one would lose bits. */
-function saltOf(random: Random): bigint {
-  const bits = Buffer.from(random.bytes(8)).readBigUInt64BE()
-  return bits & BigInt(saltMax)
-}
-
 export function createOrderCalls(deps: OrderDeps): OrderCalls {
-  const { requests, authorize, market, clock, random, builderCode } = deps
+  const { requests, authorize, market, clock, builderCode } = deps
   const read = <S extends typeof TickSize | typeof NegRisk>(path: string, outcomeId: string, schema: S) =>
     requests.read({ service: 'clob', path, query: { token_id: outcomeId } }, schema)
 
@@ -131,7 +122,7 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
   return {
     async prepareOrder(request) {
       assertKind(request)
-      const { wallet, outcome, terms, timeInForce, postOnly } = request
+      const { identity, wallet, outcome, terms, timeInForce, postOnly } = request
       const now = clock.now()
       const expiration = expirationOf(request, now)
       const { exchange, market: current } = await route(outcome.outcomeId)
@@ -141,7 +132,7 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
       const action: OutcomeOrderAction = {
         type: 'order',
         exchange: exchange satisfies ExchangeName,
-        salt: saltOf(random),
+        salt: saltOf(identity),
         walletKind: wallet.kind,
         wallet: wallet.wallet,
         owner: wallet.owner,
@@ -149,7 +140,7 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
         side: terms.side,
         makerUnits,
         takerUnits,
-        timestampMs: clock.now().getTime(),
+        timestampMs: timestampOf(identity, now.getTime()),
         metadata: zero32,
         builder: builderCode,
       }
@@ -165,6 +156,7 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
         expiration,
       }
     },
+    identityOf: (order, wallet, identities) => identityOf(order, wallet, { identities, builderCode }),
     orderBody: ({ action, timeInForce, postOnly, expiration }, signature, venueKey) =>
       JSON.stringify({
         deferExec: false,

@@ -6,7 +6,7 @@ import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createAccountCalls, createAuthorize } from './account.ts'
 import type { RelayerKey } from './auth-headers.ts'
 import { createCatalogue, createMarketLookup } from './catalogue.ts'
-import { protocols } from './contracts.ts'
+import { protocols, zero32 } from './contracts.ts'
 import { matching } from './foreign-text.ts'
 import { polymarketMoney } from './money-calls.ts'
 import { createOrderCalls } from './orders.ts'
@@ -38,14 +38,14 @@ export type PolymarketOptions = {
 /** Money is sent to these addresses, so that anything else is none. */
 const evmAddress = /^0x[0-9a-f]{40}$/i
 const svmAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
-const zero32 = `0x${'0'.repeat(64)}`
 
 export function createPolymarket(options: PolymarketOptions): PredictionVenue {
-  const { urls, net, clock, random, log, relayerKey, builderCode, onSkipped = () => {} } = options
+  const { urls, net, clock, random, log, relayerKey, onSkipped = () => {} } = options
+  const builderCode = options.builderCode ?? zero32
   const requests = createRequests({ urls, net })
   const authorize = createAuthorize(clock)
   const market = createMarketLookup(requests, onSkipped)
-  const orderDeps = { requests, authorize, market, clock, random, builderCode: builderCode ?? zero32 }
+  const orderDeps = { requests, authorize, market, clock, builderCode }
   return {
     name: venueName,
     protocols,
@@ -62,7 +62,7 @@ export function createPolymarket(options: PolymarketOptions): PredictionVenue {
     money: polymarketMoney,
     async depositAddresses(wallet) {
       const body = JSON.stringify({ address: wallet })
-      const headers: Record<string, string> = builderCode ? { 'x-builder-code': builderCode } : {}
+      const headers: Record<string, string> = builderCode === zero32 ? {} : { 'x-builder-code': builderCode }
       const { address } = await requests.read(
         { service: 'bridge', method: 'POST', path: '/deposit', body, headers },
         BridgeAddresses,

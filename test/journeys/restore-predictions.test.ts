@@ -1,0 +1,128 @@
+/**
+ * What the prediction market did after a backup: after a restore a request under its key buys nothing twice, and the
+ * operator adopts the orders that the venue shows.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import {
+  type Ended,
+  marketBy,
+  micros,
+  openOrdersOf,
+  positionOf,
+  predictionVenue,
+  setUp,
+  statusOf,
+  type VenueRecord,
+} from './predmkt-calls.ts'
+import { createRestorable, worldUrl } from './restored.ts'
+import { personOf } from './swap-users.ts'
+import { createFundedPerson, type Person } from './users.ts'
+import { polygon, worldOf } from './world.ts'
+
+const slugs = ['bitcoin-up-or-down-today', 'beta-is-the-largest-company']
+const price = 0.5
+
+test('orders at the prediction market after the backup are found, and none of them is placed twice', async () => {
+  await using restorable = await createRestorable()
+  const control = () => worldUrl(restorable.gateway())
+  const venue = <B = object>(method: string, path: string, body?: object): Promise<B> =>
+    predictionVenue(control())<B>(method, path, body)
+  const executed = async (who: Person, path: string, body: object, key?: string): Promise<Ended> => {
+    const { body: task } = await who.call<Ended>(`POST ${path}?wait=true&timeout=60`, {
+      body,
+      ...(key && { key }),
+    })
+    assert.ok(task.task_id, JSON.stringify(task))
+    const ended = (await who.ended(task.task_id)) as unknown as Ended
+    assert.equal(ended.outcome, 'executed', JSON.stringify(ended))
+    return ended
+  }
+  const pinPrices = async () => {
+    for (const slug of slugs) await venue('POST', '/price', { market: slug, price })
+  }
+
+  const before = await createFundedPerson(restorable.gateway().url)
+  await setUp(before)
+  const world = await worldOf(control())
+  await world.fund(polygon, before.evm, 'USDC', '500')
+  await executed(before, '/predmkt/fund-safe', { amount_usd: '500' })
+  await pinPrices()
+  const markets = await Promise.all(slugs.map((slug) => marketBy(before, slug)))
+  const requests = markets.flatMap(({ slug, outcomes }) => {
+    const outcome = { outcome_id: outcomes[0]!.outcome_id, side: 'BUY' }
+    return [
+      { key: `bought-${slug}`, body: { ...outcome, order_type: 'FOK', amount_usd: '20' } },
+      { key: `rests-${slug}`, body: { ...outcome, price: '0.05', size: '10' } },
+    ]
+  })
+  const known = requests.map((each) => ({ ...each, key: `before-${each.key}` }))
+  for (const { key, body } of known) await executed(before, '/predmkt/order', body, key)
+  const wallet = (await statusOf(before)).safe_address
+  await restorable.backUp()
+
+  const placed = new Map<string, Ended>()
+  for (const { key, body } of requests) placed.set(key, await executed(before, '/predmkt/order', body, key))
+  // Nobody repeats these.
+  for (const [index, { body }] of requests.entries())
+    placed.set(`unkeyed-${index}`, await executed(before, '/predmkt/order', body))
+  const truthOf = async () => {
+    const { orders, trades } = await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)
+    const tokens = markets.map(({ outcomes }) => outcomes[0]!.outcome_id)
+    const held = await venue('GET', `/balances?wallet=${wallet}&tokens=${tokens.join()}`)
+    return { orders: orders.map(({ id, status }) => [id, status]), trades: trades.map(({ id }) => id), held }
+  }
+  const truth = await truthOf()
+
+  await restorable.restore()
+  await pinPrices()
+  const person = await personOf(restorable.gateway().url, before)
+  const found = await restorable.goOn()
+  assert.deepEqual(
+    found.flatMap((each) => each.venue?.order_id ?? []).toSorted(),
+    [...placed.values()].map(({ result }) => result.order_id!).toSorted(),
+    'the orders of the time that was lost, and no other',
+  )
+  const adopted = async () =>
+    (
+      await person.call<{ items: { result: { order_id: string } }[] }>('GET /v1/tasks?kind=adopted&limit=100')
+    ).body.items.map(({ result }) => result.order_id)
+  assert.equal((await adopted()).length, placed.size)
+
+  for (const { key, body } of requests) {
+    const again = await executed(person, '/predmkt/order', body, key)
+    assert.equal(again.result.order_id, placed.get(key)!.result.order_id, key)
+    for (const field of ['settled_shares', 'avg_price', 'order_status'])
+      assert.deepEqual(again.result[field], placed.get(key)!.result[field], `${key}: ${field}`)
+  }
+  assert.deepEqual(await truthOf(), truth, 'nothing was placed again')
+  assert.deepEqual(
+    (await adopted()).toSorted(),
+    [...placed]
+      .flatMap(([key, { result }]) => (key.startsWith('unkeyed') ? [result.order_id!] : []))
+      .toSorted(),
+    'the repeats have taken the place of their adopted tasks',
+  )
+
+  // The positions, the orders that rest and the cash are those of the venue.
+  const { held } = truth as { held: { pusd: string; shares: Record<string, string> } }
+  for (const { outcomes } of markets) {
+    const { outcome_id: id } = outcomes[0]!
+    await eventually(
+      async () =>
+        micros((await positionOf(person, id))?.size ?? '0') === micros(held.shares[id]!) || undefined,
+      'the shares are on record',
+    )
+  }
+  const resting = (await openOrdersOf(person)).filter(({ status }) => status === 'live')
+  assert.equal(resting.length, 6)
+  const locked = resting.length * 500_000
+  assert.equal(
+    micros((await statusOf(person)).spendable_cash_usd),
+    micros(held.pusd) - BigInt(locked),
+    'what rests is not free',
+  )
+  const next = await executed(person, '/predmkt/order', requests[0]!.body, 'new')
+  assert.ok(![...placed.values()].some(({ result }) => result.order_id === next.result.order_id))
+})
