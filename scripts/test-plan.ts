@@ -83,6 +83,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/order-shares.test.ts',
       'test/journeys/predmkt-cases.test.ts',
       'test/journeys/predmkt-money-cases.test.ts',
+      'test/journeys/predmkt-builder-fees.test.ts',
       'test/journeys/predmkt-orders.test.ts',
       'test/journeys/predmkt-wallet.test.ts',
       'test/journeys/recharge-strays.test.ts',

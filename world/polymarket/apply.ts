@@ -12,6 +12,7 @@ import type {
   Activity,
   ApiKey,
   Bridge,
+  BuilderFee,
   Carry,
   Fee,
   Order,
@@ -57,6 +58,7 @@ export type Command =
   | { kind: 'price'; conditionId: string; price: number; pin: boolean }
   | { kind: 'tickSize'; conditionId: string; tick: number }
   | { kind: 'fee'; conditionId: string; fee: Fee | null }
+  | { kind: 'builderFee'; code: string; fee: BuilderFee }
   | { kind: 'resolve'; conditionId: string; payout: number }
   | { kind: 'reported'; conditionId: string }
   | { kind: 'mode'; name: VenueMode; forMs: number; next: VenueMode; nextMs: number }
@@ -249,6 +251,7 @@ const handlers: Handlers = {
   fee: (venue, { conditionId, fee }) => {
     requireMarket(venue, conditionId).state.fee = fee
   },
+  builderFee: ({ state }, { code, fee }) => put(state.builderFees, code, fee),
   tickSize: (venue, { conditionId, tick: size }) => changeTick(venue, conditionId, size),
   resolve: (venue, { conditionId, payout }) => resolve(venue, conditionId, payout),
   reported: (venue, { conditionId }) => {

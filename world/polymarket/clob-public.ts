@@ -276,9 +276,10 @@ const marketRoutes = ({ venue, realism }: Deps): Route[] => {
     ...Object.entries({ 'tick-size': tickSize, 'neg-risk': negRisk, 'fee-rate': feeRate }).flatMap(
       ([name, answer]) => [route(`GET /${name}`, answer), route(`GET /${name}/:token`, answer)],
     ),
-    route('GET /fees/builder-fees/:code', () =>
-      ok({ builder_maker_fee_rate_bps: 0, builder_taker_fee_rate_bps: 0 }),
-    ),
+    route('GET /fees/builder-fees/:code', (_request, [code = '']) => {
+      const { makerBps = 0, takerBps = 0 } = venue.state.builderFees.get(code.toLowerCase()) ?? {}
+      return ok({ builder_maker_fee_rate_bps: makerBps, builder_taker_fee_rate_bps: takerBps })
+    }),
     route('GET /markets-by-token/:token', (request, parameters) => {
       const { market } = tokenOf(request, parameters)
       const [primary, secondary] = market.tokens

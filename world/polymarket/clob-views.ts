@@ -107,7 +107,7 @@ const makerView = (conditionId: string, leg: Leg) => ({
   outcome: marketOf(conditionId).outcomes[leg.outcome],
   outcome_index: leg.outcome,
   side: leg.side,
-  builder_fee: '0',
+  builder_fee: unitsText(leg.fee),
   builder_code: leg.signed.builder,
 })
 

@@ -192,6 +192,14 @@ const marketRoutes: Record<string, Route> = {
     deps.engine.submit({ kind: 'fee', conditionId: market.conditionId, fee })
     return marketView(deps, market)
   },
+  'POST /builder-fee': ({ engine }, body) => {
+    const code = String(body.code).toLowerCase()
+    if (!/^0x[0-9a-f]{64}$/.test(code)) throw new RequestError('code must be 32 bytes')
+    const bps = (name: string, max: number) => Math.trunc(feePart(body[name] ?? 0, name, max))
+    const fee = { makerBps: bps('makerBps', 50), takerBps: bps('takerBps', 100) }
+    engine.submit({ kind: 'builderFee', code, fee })
+    return fee
+  },
   'POST /resolve': async (deps, body) => {
     const market = marketIn(body)
     const { outcome, onChain = true } = body

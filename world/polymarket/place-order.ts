@@ -3,7 +3,7 @@ import { minimumSize } from './catalog.ts'
 import { cashOf, lot, priceText, unit, unitsText } from './decimal.ts'
 import { bookPrice } from './markets.ts'
 import type { Leg, Order, OrderStatus } from './state.ts'
-import { openTrade, takerFee } from './trades.ts'
+import { builderFee, openTrade, takerFee } from './trades.ts'
 import { accountOf, addVersion, bookOf, marketOf, stateOf, type Venue } from './venue.ts'
 
 /** What the chain says of what the order would spend, in units. */
@@ -52,9 +52,11 @@ const crossesBook = (venue: Venue, order: OrderInput): boolean => {
 const refuseFunds = (venue: Venue, order: OrderInput, funds: Funds): OrderResult | undefined => {
   const { wallet, side, signed } = order
   const account = accountOf(venue, wallet)
-  const fee = side === 'BUY' ? takerFee(venue, order.conditionId, order.size, order.price) : 0
-  const amount =
-    side === 'BUY' ? BigInt((order.spend ?? cashOf(order.size, order.price)) + fee) : BigInt(order.size)
+  const cash = order.spend ?? cashOf(order.size, order.price)
+  const fee =
+    takerFee(venue, order.conditionId, order.size, order.price) +
+    builderFee(venue, order, { role: 'taker', cash })
+  const amount = BigInt(side === 'BUY' ? cash + fee : order.size)
   const active = openCommitment(venue, wallet, side, signed.tokenId)
   const matched =
     side === 'BUY'

@@ -32,6 +32,8 @@ export type State = {
   relayed: { day: number; count: number }
   relayerKeys: Map<string, { address: string; createdMs: number }>
   builderKeys: Map<string, ApiKey>
+  /** By the code of the builder, in lower case; in ten-thousandths of the dollars of a match. */
+  builderFees: Map<string, BuilderFee>
   /** By their address on EVM chains. */
   bridges: Map<string, Bridge>
   /** By chain and transfer. */
@@ -67,6 +69,8 @@ export type MarketState = {
   /** What the order book charges now; absent while it is that of the catalog, which Gamma lists in any case. */
   fee?: Fee | null
 }
+
+export type BuilderFee = { makerBps: number; takerBps: number }
 
 export type Fee = { rate: number; exponent: number }
 

@@ -38,6 +38,17 @@ export const takerFee = (venue: Venue, conditionId: string, shares: number, pric
   return Number((BigInt(shares) * rate * curve ** exponent) / (10_000n * 100_000_000n ** exponent))
 }
 
+/** What the builder of an order takes of a match, beside any other fee; rounded down. */
+export const builderFee = (
+  { state }: Venue,
+  { signed }: Pick<Order, 'signed'>,
+  { role, cash }: { role: 'maker' | 'taker'; cash: number },
+): number => {
+  const fee = state.builderFees.get(signed.builder.toLowerCase())
+  if (!fee) return 0
+  return Math.floor((cash * (role === 'maker' ? fee.makerBps : fee.takerBps)) / 10_000)
+}
+
 type Part = { shares: number; cash: number; fee: number; price: number }
 
 const legOf = (order: Order, { shares, cash, fee, price }: Part): Leg => ({
@@ -94,8 +105,11 @@ export const openTrade = (
     total.shares += shares
     total.cash += cashOf(shares, price)
     total.fee += takerFee(venue, taker.conditionId, shares, price)
-    return legOf(order, { shares, cash: cashOf(shares, order.price), fee: 0, price: order.price })
+    const cash = cashOf(shares, order.price)
+    const fee = builderFee(venue, order, { role: 'maker', cash })
+    return legOf(order, { shares, cash, fee, price: order.price })
   })
+  total.fee += builderFee(venue, taker, { role: 'taker', cash: total.cash })
   const id = uuid(state.seed, state.sequence * 1_000 + state.trades.size)
   const trade: Trade = {
     id,

@@ -93,6 +93,7 @@ export const newState = (seed: number, nowMs: number): State => {
     relayed: { day: 0, count: 0 },
     relayerKeys: new Map(),
     builderKeys: new Map([[localBuilder.key, localBuilder]]),
+    builderFees: new Map(),
     bridges: new Map(),
     carries: new Map(),
     bridgeBlocks: new Map(),

@@ -1,9 +1,14 @@
+import type { BuilderFee } from './builder-fee.ts'
+
 /** What a prediction market shows. All texts are the venue's and untrusted. */
 
 export type OutcomeRef = { venue: string; marketId: string; outcomeId: string }
 
-/** The taker's fee per share is `rate * (price * (1 - price)) ^ exponent` dollars; both are decimal text. */
-export type TakerFee = { rate: string; exponent: string }
+/**
+ * The taker's fee per share is `rate * (price * (1 - price)) ^ exponent` dollars; both are decimal text. `builder` comes
+ * on top of it, for takers and for makers; it is absent where the order names no builder, or one that takes nothing.
+ */
+export type TakerFee = { rate: string; exponent: string; builder?: BuilderFee }
 
 export type MarketOutcome = {
   outcomeId: string

@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { MarketFilter, Paged, PredictionEvent, PredictionVenue } from '#kernel/money/prediction-venue.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { AddBuilderFee } from './builder-fees.ts'
 import { unitsOf } from './decimals.ts'
 import { highestOrderFee } from './fee-bound.ts'
 import { protocolOf } from './outcome-ids.ts'
@@ -76,7 +77,10 @@ export function createMarketLookup({ readOptional }: Requests, onSkipped: OnSkip
   }
 }
 
-export function createCatalogue(requests: Requests, onSkipped: OnSkipped): Catalogue {
+export function createCatalogue(
+  requests: Requests,
+  { onSkipped, addBuilderFee }: { onSkipped: OnSkipped; addBuilderFee: AddBuilderFee },
+): Catalogue {
   const { read, readOptional } = requests
   const market = createMarketLookup(requests, onSkipped)
 
@@ -112,7 +116,7 @@ export function createCatalogue(requests: Requests, onSkipped: OnSkipped): Catal
 
   const chargedFee = async (listed: PredictionMarket) => {
     const path = `/clob-markets/${encodeURIComponent(listed.marketId)}`
-    return feeOfTraded(await read({ service: 'clob', path }, ClobMarket), listed)
+    return addBuilderFee(feeOfTraded(await read({ service: 'clob', path }, ClobMarket), listed))
   }
 
   return {

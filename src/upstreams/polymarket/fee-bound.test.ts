@@ -1,15 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { builderFeeUnits } from '#kernel/money/builder-fee.ts'
+import type { TakerFee } from '#kernel/money/prediction-views.ts'
 import { cashWithin, highestOrderFee } from './fee-bound.ts'
 import { takerFeeUnits } from './taker-fee.ts'
 
 const dollar = 1_000_000n
 const tickOf = fc.constantFrom(100_000n, 10_000n, 5_000n, 2_500n, 1_000n, 100n)
-const feeOf = fc.record({
-  rate: fc.integer({ min: 0, max: 3_000 }).map((bps) => (bps / 10_000).toFixed(4)),
-  exponent: fc.constantFrom('0', '0.5', '1', '1.5', '2', '3'),
-})
+const feeOf = fc.record(
+  {
+    rate: fc.integer({ min: 0, max: 3_000 }).map((bps) => (bps / 10_000).toFixed(4)),
+    exponent: fc.constantFrom('0', '0.5', '1', '1.5', '2', '3'),
+    builder: fc.record({
+      takerBps: fc.integer({ min: 0, max: 100 }),
+      makerBps: fc.integer({ min: 0, max: 100 }),
+    }),
+  },
+  { requiredKeys: ['rate', 'exponent'] },
+)
+const paidOf = (fee: TakerFee, match: { priceMicros: bigint; sizeUnits: bigint }): bigint =>
+  takerFeeUnits(fee, match.priceMicros, match.sizeUnits) +
+  builderFeeUnits(fee.builder, { role: 'taker', ...match })
 /** Parts of a whole in thousandths, each with the part of the way from the lowest to the highest price. */
 const fills = fc.array(fc.tuple(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 0, max: 1_000 })), {
   minLength: 1,
@@ -40,7 +52,7 @@ test('a purchase by dollars never costs more than they are, at whatever better p
         )
         const fees = matches.map(([, way], index) => {
           const price = between(tickMicros, dollar - tickMicros, tickMicros, way)
-          return takerFeeUnits(fee, price, (dollars[index]! * dollar) / price)
+          return paidOf(fee, { priceMicros: price, sizeUnits: (dollars[index]! * dollar) / price })
         })
         const paid = fees.reduce((sum, each) => sum + each, 0n)
         assert.ok(cash + paid <= allInUnits, `${cash} and ${paid} of ${allInUnits}`)
@@ -83,7 +95,7 @@ test('no match of an order of shares at its price or a better one pays more than
         )
         const paid = matches.reduce(
           (sum, [, at], index) =>
-            sum + takerFeeUnits(fee, between(low, high, tickMicros, at), shares[index]!),
+            sum + paidOf(fee, { priceMicros: between(low, high, tickMicros, at), sizeUnits: shares[index]! }),
           0n,
         )
         const terms =
@@ -91,7 +103,12 @@ test('no match of an order of shares at its price or a better one pays more than
             ? ({ type: 'limit', side, priceMicros: bound, sizeUnits } as const)
             : ({ type: 'market', side: 'sell', sizeUnits, worstPriceMicros: bound } as const)
         assert.ok(paid <= highestOrderFee(fee, { terms, postOnly: false }, tickMicros))
-        assert.equal(highestOrderFee(fee, { terms, postOnly: true }, tickMicros), 0n)
+        const asMaker = matches.reduce((sum, [, at], index) => {
+          const match = { priceMicros: between(low, high, tickMicros, at), sizeUnits: shares[index]! }
+          return sum + builderFeeUnits(fee.builder, { role: 'maker', ...match })
+        }, 0n)
+        assert.ok(asMaker <= highestOrderFee(fee, { terms, postOnly: true }, tickMicros))
+        assert.ok(asMaker <= highestOrderFee(fee, { terms, postOnly: false }, tickMicros))
       },
     ),
     { numRuns: 2_000 },
@@ -116,4 +133,15 @@ test('the fee of dollars is highest at the lowest price, and with a steep curve 
 
 test('without a fee all dollars buy shares', () => {
   assert.equal(cashWithin(20n * dollar + 9_999n, null, 10_000n), 20n * dollar)
+})
+
+test('the fee of the builder counts on top, also of an order that only rests', () => {
+  const fee = { rate: '0', exponent: '0', builder: { takerBps: 100, makerBps: 50 } }
+  const terms = { type: 'limit', side: 'buy', priceMicros: 400_000n, sizeUnits: 100n * dollar } as const
+  assert.equal(highestOrderFee(fee, { terms, postOnly: false }, 10_000n), 400_000n)
+  assert.equal(highestOrderFee(fee, { terms, postOnly: true }, 10_000n), 200_000n)
+  assert.equal(cashWithin(101n * dollar, fee, 10_000n), 100n * dollar)
+  // A sale may match up to the highest price.
+  const sale = { ...terms, side: 'sell' } as const
+  assert.equal(highestOrderFee(fee, { terms: sale, postOnly: false }, 10_000n), 990_000n)
 })

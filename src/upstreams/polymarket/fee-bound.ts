@@ -1,3 +1,4 @@
+import { builderFeeUnits } from '#kernel/money/builder-fee.ts'
 import type { OrderRequest } from '#kernel/money/prediction-venue.ts'
 import type { TakerFee } from '#kernel/money/prediction-views.ts'
 import { doubledExponentOf, takerFeeUnits } from './taker-fee.ts'
@@ -20,11 +21,25 @@ function peakOf(fee: TakerFee, { isByCash }: { isByCash: boolean }): bigint {
   return doubled <= 2n ? 0n : (dollar * (doubled - 2n)) / (2n * (doubled - 1n))
 }
 
-function highestFee(
-  fee: TakerFee | null,
-  amount: { cashUnits: bigint } | { sizeUnits: bigint },
-  { lowestMicros, highestMicros }: Prices,
+type Amount = { cashUnits: bigint } | { sizeUnits: bigint }
+
+/** The dollars of a match are highest at the highest price, and those that a purchase names are given. */
+function highestBuilderFee(
+  { builder }: TakerFee,
+  amount: Amount,
+  { highestMicros, postOnly = false }: Pick<Prices, 'highestMicros'> & { postOnly?: boolean },
 ): bigint {
+  const match =
+    'cashUnits' in amount
+      ? { priceMicros: dollar, sizeUnits: amount.cashUnits }
+      : { priceMicros: highestMicros, sizeUnits: amount.sizeUnits }
+  const asMaker = builderFeeUnits(builder, { role: 'maker', ...match }, 'up')
+  const asTaker = builderFeeUnits(builder, { role: 'taker', ...match }, 'up')
+  // An order that does not only rest can be matched as either.
+  return postOnly || asMaker > asTaker ? asMaker : asTaker
+}
+
+function highestFee(fee: TakerFee | null, amount: Amount, { lowestMicros, highestMicros }: Prices): bigint {
   if (fee === null) return 0n
   const peak = peakOf(fee, { isByCash: 'cashUnits' in amount })
   const fees = [lowestMicros, highestMicros, peak, peak + 1n].map((wanted) => {
@@ -33,7 +48,8 @@ function highestFee(
       'sizeUnits' in amount ? amount.sizeUnits : (amount.cashUnits * dollar + price - 1n) / price
     return takerFeeUnits(fee, price, sizeUnits)
   })
-  return fees.reduce((highest, each) => (each > highest ? each : highest))
+  const highest = fees.reduce((most, each) => (each > most ? each : most))
+  return highest + highestBuilderFee(fee, amount, { highestMicros })
 }
 
 /** All prices of the grid. An unknown tick stands for the finest one. */
@@ -47,14 +63,15 @@ export function highestOrderFee(
   { terms, postOnly }: Pick<OrderRequest, 'terms' | 'postOnly'>,
   tickMicros: bigint,
 ): bigint {
-  if (postOnly) return 0n
   const grid = gridOf(tickMicros)
   if (terms.type === 'market' && terms.side === 'buy')
     return highestFee(fee, { cashUnits: terms.cashUnits }, grid)
   const boundMicros = terms.type === 'limit' ? terms.priceMicros : terms.worstPriceMicros
   const prices =
     terms.side === 'buy' ? { ...grid, highestMicros: boundMicros } : { ...grid, lowestMicros: boundMicros }
-  return highestFee(fee, { sizeUnits: terms.sizeUnits }, prices)
+  const amount = { sizeUnits: terms.sizeUnits }
+  if (postOnly) return fee === null ? 0n : highestBuilderFee(fee, amount, { ...prices, postOnly })
+  return highestFee(fee, amount, prices)
 }
 
 /** The most whole cents of a purchase that cost no more than `allInUnits` with the highest fee of theirs. */

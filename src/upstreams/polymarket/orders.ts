@@ -11,6 +11,7 @@ import type {
   VenueCredentials,
 } from '#kernel/money/prediction-venue.ts'
 import type { Authorize } from './account.ts'
+import type { AddBuilderFee } from './builder-fees.ts'
 import type { MarketKey } from './catalogue.ts'
 import { type ExchangeName, zero32 } from './contracts.ts'
 import { unitsOf } from './decimals.ts'
@@ -38,6 +39,7 @@ export type OrderDeps = {
   clock: Clock
   /** The code to which the venue attributes orders; zero attributes them to nobody. */
   builderCode: string
+  addBuilderFee: AddBuilderFee
 }
 
 /** A match can take the venue long, and a reply that is not awaited is an unknown outcome. */
@@ -76,7 +78,7 @@ function assertKind({ terms, timeInForce, postOnly }: OrderRequest): void {
 }
 
 export function createOrderCalls(deps: OrderDeps): OrderCalls {
-  const { requests, authorize, market, clock, builderCode } = deps
+  const { requests, authorize, market, clock, builderCode, addBuilderFee } = deps
   const read = <S extends typeof TickSize | typeof NegRisk>(path: string, outcomeId: string, schema: S) =>
     requests.read({ service: 'clob', path, query: { token_id: outcomeId } }, schema)
 
@@ -92,7 +94,8 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
       read('/tick-size', outcomeId, TickSize),
       read('/neg-risk', outcomeId, NegRisk),
     ])
-    return routeOrder({ outcomeId, listed, traded, tick, negRisk })
+    const route = routeOrder({ outcomeId, listed, traded, tick, negRisk })
+    return { ...route, market: { ...route.market, fee: await addBuilderFee(route.market.fee) } }
   }
 
   async function act(call: Call, credentials: VenueCredentials) {

@@ -5,6 +5,7 @@ import type { PredictionVenue } from '#kernel/money/prediction-venue.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createAccountCalls, createAuthorize } from './account.ts'
 import type { RelayerKey } from './auth-headers.ts'
+import { createBuilderFees } from './builder-fees.ts'
 import { createCatalogue, createMarketLookup } from './catalogue.ts'
 import { protocols, zero32 } from './contracts.ts'
 import { matching } from './foreign-text.ts'
@@ -45,13 +46,14 @@ export function createPolymarket(options: PolymarketOptions): PredictionVenue {
   const requests = createRequests({ urls, net })
   const authorize = createAuthorize(clock)
   const market = createMarketLookup(requests, onSkipped)
-  const orderDeps = { requests, authorize, market, clock, builderCode }
+  const addBuilderFee = createBuilderFees(requests, { builderCode, clock })
+  const orderDeps = { requests, authorize, market, clock, builderCode, addBuilderFee }
   return {
     name: venueName,
     protocols,
     walletsOf,
     protocolOf,
-    ...createCatalogue(requests, onSkipped),
+    ...createCatalogue(requests, { onSkipped, addBuilderFee }),
     ...createAccountCalls({ requests, authorize, clock }),
     ...createOrderCalls(orderDeps),
     ...createPublicRecord(requests, onSkipped),

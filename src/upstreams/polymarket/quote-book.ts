@@ -1,3 +1,4 @@
+import { builderFeeUnits } from '#kernel/money/builder-fee.ts'
 import type { OrderTerms } from '#kernel/money/prediction-venue.ts'
 import type { Book, BookLevel, OutcomeQuote, TakerFee } from '#kernel/money/prediction-views.ts'
 import { cashWithin, highestOrderFee } from './fee-bound.ts'
@@ -32,7 +33,10 @@ function walk(
     filled = {
       sizeUnits: filled.sizeUnits + taken,
       cashUnits: filled.cashUnits + product / dollar + (isUp ? 1n : 0n),
-      feeUnits: filled.feeUnits + takerFeeUnits(fee, priceMicros, taken),
+      feeUnits:
+        filled.feeUnits +
+        takerFeeUnits(fee, priceMicros, taken) +
+        builderFeeUnits(fee?.builder, { role: 'taker', priceMicros, sizeUnits: taken }),
       worstPriceMicros: priceMicros,
     }
     if (taken < sizeUnits) break

@@ -41,6 +41,11 @@ export const ClobMarket = T.Object({
   sd: maybe(T.Integer()),
   fd: maybe(T.Object({ r: number, e: number })),
 })
+/** https://docs.polymarket.com/builders/fees */
+export const BuilderFees = T.Object({
+  builder_maker_fee_rate_bps: number,
+  builder_taker_fee_rate_bps: number,
+})
 /** https://docs.polymarket.com/api-reference/markets/get-prices-history */
 export const PriceHistory = T.Object({ history: T.Array(T.Object({ t: T.Integer(), p: T.Number() })) })
 /** Seconds. https://docs.polymarket.com/api-reference/data/get-server-time */

@@ -1,4 +1,5 @@
 import type { MeasuredTrade } from '#features/predmkt/measured-trades.ts'
+import { builderFeeUnits } from '#kernel/money/builder-fee.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { SettlementState, TakerFee } from '#kernel/money/prediction-views.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
@@ -27,7 +28,8 @@ export function namedTrade(
 ): NamedTrade {
   const { role, side, feeRateBps, priceMicros, sizeUnits, netUnits } = trade
   const hasFee = role === 'taker' && feeRateBps !== '0'
-  const feeUnits = hasFee ? feeOf(order.fee as TakerFee | null, priceMicros, sizeUnits) : 0n
+  const fee = order.fee as TakerFee | null
+  const feeUnits = (hasFee ? feeOf(fee, priceMicros, sizeUnits) : 0n) + builderFeeUnits(fee?.builder, trade)
   const listed = mulDiv(sizeUnits, priceMicros, dollarUnits, side === 'buy' ? 'up' : 'down')
   const measured = netUnits === null ? null : side === 'buy' ? netUnits - feeUnits : netUnits + feeUnits
   return { trade, title: order.title, protocol: order.protocol, feeUnits, cashUnits: measured ?? listed }

@@ -118,7 +118,8 @@ const locksShares = `(o.rests or o.leg <> 'order')`
 export async function restingCash(db: Queryable, { userId, venue }: AccountKey): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
-    `select coalesce((select sum(ceil(making * (size - matched) / size)) from prediction_order
+    `select coalesce((select sum(ceil(making * (size - matched) / size
+           * (1 + coalesce((fee #>> '{builder,makerBps}')::numeric, 0) / 10000))) from prediction_order
          where user_id = $1 and venue = $2 and side = 'buy' and rests and ended_at is null), 0)
        + coalesce((select sum(f.cash + f.fee) from prediction_fill f join prediction_order o using (order_id)
          where f.user_id = $1 and f.venue = $2 and f.side = 'buy' and o.rests and f.${unsettled}), 0) as units`,
