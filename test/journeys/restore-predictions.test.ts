@@ -60,7 +60,26 @@ test('orders at the prediction market after the backup are found, and none of th
   const known = requests.map((each) => ({ ...each, key: `before-${each.key}` }))
   for (const { key, body } of known) await executed(before, '/predmkt/order', body, key)
   const wallet = (await statusOf(before)).safe_address
+  // These are accepted before the backup, and signed after it.
+  await venue('POST', '/faults', { effect: 'status', status: 500, endpoint: 'clob', type: '/tick-size' })
+  const waiting: Ended[] = []
+  for (const key of ['waits', undefined]) {
+    const { body: request } = requests[0]!
+    const { body: task } = await before.call<Ended>('POST /predmkt/order', {
+      body: request,
+      ...(key && { key }),
+    })
+    assert.ok(task.task_id, JSON.stringify(task))
+    waiting.push(task)
+  }
   await restorable.backUp()
+  await venue('DELETE', '/faults')
+  const signedLater: string[] = []
+  for (const { task_id: id } of waiting) {
+    const ended = (await before.ended(id)) as unknown as Ended
+    assert.equal(ended.outcome, 'executed', JSON.stringify(ended))
+    signedLater.push(ended.result.order_id!)
+  }
 
   const placed = new Map<string, Ended>()
   for (const { key, body } of requests) placed.set(key, await executed(before, '/predmkt/order', body, key))
@@ -81,7 +100,7 @@ test('orders at the prediction market after the backup are found, and none of th
   const found = await restorable.goOn()
   assert.deepEqual(
     found.flatMap((each) => each.venue?.order_id ?? []).toSorted(),
-    [...placed.values()].map(({ result }) => result.order_id!).toSorted(),
+    [...signedLater, ...[...placed.values()].map(({ result }) => result.order_id!)].toSorted(),
     'the orders of the time that was lost, and no other',
   )
   const adopted = async () =>
@@ -90,6 +109,14 @@ test('orders at the prediction market after the backup are found, and none of th
     ).body.items.map(({ result }) => result.order_id)
   assert.equal((await adopted()).length, placed.size)
 
+  for (const [index, { task_id: id }] of waiting.entries()) {
+    const ended = (await person.ended(id)) as unknown as Ended
+    assert.deepEqual(
+      [ended.outcome, ended.result?.order_id],
+      ['executed', signedLater[index]],
+      JSON.stringify(ended),
+    )
+  }
   for (const { key, body } of requests) {
     const again = await executed(person, '/predmkt/order', body, key)
     assert.equal(again.result.order_id, placed.get(key)!.result.order_id, key)
