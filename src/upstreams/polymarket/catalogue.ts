@@ -1,19 +1,20 @@
 import { Fault } from '#kernel/contract/fault.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import type { MarketFilter, Paged, PredictionEvent, PredictionVenue } from '#kernel/money/prediction-venue.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { Book, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { unitsOf } from './decimals.ts'
 import { protocolOf } from './outcome-ids.ts'
 import { type OnSkipped, parseBook, parseEvents, parseMarkets, venueName } from './parse-markets.ts'
 import { quoteBook } from './quote-book.ts'
 import type { Call, Requests } from './requests.ts'
-import { PriceHistory, WireBook } from './wire-clob.ts'
+import { BookList, PriceHistory, WireBook } from './wire-clob.ts'
 import { EventPage, EventRecord, MarketList, MarketPage, SearchPage } from './wire-gamma.ts'
 
 /** Finds markets, and reads their books and prices. */
 
 type Catalogue = Pick<
   PredictionVenue,
-  'markets' | 'events' | 'event' | 'market' | 'book' | 'prices' | 'quote'
+  'markets' | 'events' | 'event' | 'market' | 'book' | 'books' | 'prices' | 'quote'
 >
 
 /** https://docs.polymarket.com/api-reference/markets/list-markets-keyset-pagination */
@@ -74,6 +75,17 @@ export function createMarketLookup({ readOptional }: Requests, onSkipped: OnSkip
   }
 }
 
+/** A book of an unknown form must not hide the others. */
+function knownBook(record: unknown): Book[] {
+  if (!fits(WireBook, record)) return []
+  try {
+    return [parseBook(record)]
+  } catch (fault) {
+    if (fault instanceof Fault) return []
+    throw fault
+  }
+}
+
 export function createCatalogue(requests: Requests, onSkipped: OnSkipped): Catalogue {
   const { read, readOptional } = requests
   const market = createMarketLookup(requests, onSkipped)
@@ -108,9 +120,16 @@ export function createCatalogue(requests: Requests, onSkipped: OnSkipped): Catal
     return reply
   }
 
+  const books: Catalogue['books'] = async (outcomeIds) => {
+    const body = JSON.stringify(outcomeIds.map((token_id) => ({ token_id })))
+    const records = await read({ service: 'clob', method: 'POST', path: '/books', body }, BookList)
+    return new Map(records.flatMap(knownBook).map((each) => [each.outcomeId, each]))
+  }
+
   return {
     events,
     book,
+    books,
     market,
     async markets(filter) {
       if (filter.text !== undefined) {

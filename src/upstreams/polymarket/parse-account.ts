@@ -47,6 +47,9 @@ const timesInForce: readonly OutcomeOrder['timeInForce'][] = ['gtc', 'gtd', 'fok
 const parseTimeInForce = (type: string | null | undefined): OutcomeOrder['timeInForce'] =>
   timesInForce.find((each) => each === type?.toLowerCase()) ?? 'gtc'
 
+/** The database stores no null character. */
+const nameOf = (outcome: string | null | undefined): string => (outcome ?? '').replaceAll('\0', '')
+
 export function parseOrder(order: WireOrder): OutcomeOrder {
   const expiration = unitsOf(order.expiration) ?? 0n
   const createdAt = dateOf(order.created_at)
@@ -58,7 +61,7 @@ export function parseOrder(order: WireOrder): OutcomeOrder {
     orderId: order.id,
     status: parseOrderStatus(order.status),
     side: parseSide(order.side),
-    outcome: order.outcome ?? '',
+    outcome: nameOf(order.outcome),
     sizeUnits: requiredUnits(order.original_size, 'size'),
     matchedUnits: requiredUnits(order.size_matched, 'size'),
     priceMicros: requiredUnits(order.price, 'price'),
@@ -111,7 +114,7 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
     orderId: trade.taker_order_id,
     role: 'taker',
     side: parseSide(trade.side),
-    outcome: trade.outcome ?? '',
+    outcome: nameOf(trade.outcome),
     sizeUnits: requiredUnits(trade.size, 'size'),
     priceMicros: requiredUnits(trade.price, 'price'),
     feeRateBps: String(trade.fee_rate_bps || '0'),
@@ -125,7 +128,7 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
         orderId: maker.order_id,
         role: 'maker',
         side: makerSide(trade, maker),
-        outcome: maker.outcome ?? '',
+        outcome: nameOf(maker.outcome),
         sizeUnits: requiredUnits(maker.matched_amount, 'size'),
         priceMicros: requiredUnits(maker.price, 'price'),
         feeRateBps: String(maker.fee_rate_bps || '0'),
