@@ -222,12 +222,7 @@ const holdBack = (exit: ExitFacts, error: string): ExitMove => ({
 
 /** Ends an exit that has nothing left to sell, unless a part may come back. */
 function endOf(exit: ExitFacts, pair: Pair): ExitMove | undefined {
-  if (
-    pair.entry.mayReturn ||
-    pair.isUnsure ||
-    pair.exits.some((other) => other !== exit && other.isTaskRunning)
-  )
-    return undefined
+  if (pair.entry.mayReturn || pair.isUnsure) return undefined
   const { sales, entry } = pair
   const hasSold = (list: readonly SaleFacts[]) => list.some(({ confirmedUnits }) => confirmedUnits > 0n)
   if (hasSold(sales.filter(({ leg }) => leg === exit.leg))) return { exit, state: 'filled' }

@@ -179,9 +179,9 @@ async function recordedUnits(
          where f.user_id = $1 and f.venue = $2 and f.outcome_id = $3
            and (case f.side when 'buy' then f.settlement <> 'failed'
              else f.settlement = 'confirmed' and coalesce(o.leg, 'order') = 'order' end)), 0)
-       - coalesce((select sum(greatest(o.matched - f.failed, f.kept)) from prediction_order o
+       - coalesce((select sum(greatest(o.matched - f.failed, f.valid)) from prediction_order o
          cross join lateral (select coalesce(sum(size) filter (where settlement = 'failed'), 0) as failed,
-           coalesce(sum(size) filter (where settlement <> 'failed'), 0) as kept
+           coalesce(sum(size) filter (where settlement <> 'failed'), 0) as valid
            from prediction_fill where order_id = o.order_id) f
          where o.user_id = $1 and o.venue = $2 and o.outcome_id = $3 and o.leg <> 'order'), 0) as units`,
     [userId, venue, outcomeId],
