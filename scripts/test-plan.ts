@@ -82,6 +82,8 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/order-retries.test.ts',
       'test/journeys/order-shares.test.ts',
       'test/journeys/predmkt-cases.test.ts',
+      'test/journeys/predmkt-exit-ends.test.ts',
+      'test/journeys/predmkt-exits.test.ts',
       'test/journeys/predmkt-money-cases.test.ts',
       'test/journeys/predmkt-builder-fees.test.ts',
       'test/journeys/predmkt-orders.test.ts',

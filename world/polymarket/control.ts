@@ -247,6 +247,12 @@ const accountRoutes: Record<string, Route> = {
     })
     return { key: name }
   },
+  'POST /lose-keys': ({ engine }, { owner }) => {
+    const address = addressOf(owner, 'owner').toLowerCase()
+    const lost = [...engine.venue.state.keys.values()].filter((key) => key.address === address)
+    for (const { key } of lost) engine.submit({ kind: 'deleteKey', key })
+    return { lost: lost.length }
+  },
   'POST /builder-key': ({ engine }, { key, secret, passphrase }) => {
     const own = {
       key: String(key ?? crypto.randomUUID()),

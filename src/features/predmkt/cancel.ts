@@ -1,7 +1,7 @@
-import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
+import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { isUuid } from '#kernel/id.ts'
-import type { CancelReply, OrderFilter, VenueCredentials } from '#kernel/money/prediction-venue.ts'
+import type { VenueCredentials } from '#kernel/money/prediction-venue.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { Admission, StepContext, StepResultOf, TaskProgress, TaskView, Tx } from '#kernel/task/task.ts'
@@ -11,40 +11,57 @@ import type { PredmktDeps } from './deps.ts'
 import { laterTexts } from './order-submission.ts'
 import { createRateBudget } from './rate-budget.ts'
 import { scheduleSync } from './store/account-store.ts'
-import { cancelExits, endExitsOfOrders } from './store/exit-store.ts'
-import { changeOrder } from './store/order-store.ts'
+import { cancelExits } from './store/exit-store.ts'
+import { changeOrder, noteCancelAsked, openOrderRows } from './store/order-store.ts'
 
-/** A cancel names orders, so that it can be sent again after a lost reply without cancelling anything else. */
+/**
+ * What the user wants is stored first: the exits end before their orders are cancelled, so that nothing places them
+ * again. The orders of a market are listed once, so that a repeat after a lost reply cancels nothing that came since.
+ */
 
 type CancelInput = PredmktInput<'cancel'>
+type CancelStep = 'begin' | 'list' | 'send'
 type CancelTaskData = {
   owner: string
-  /** Orders at the venue; null cancels by market, outcome, or all. */
+  /** Orders at the venue; null until those of a market, of an outcome, or all are listed. */
   order_ids: string[] | null
-  /** Exits that the gateway holds. */
+  /** Exits that the gateway holds; null for those of a market, of an outcome, or all. */
   exit_ids: string[] | null
   market_id: string | null
   outcome_id: string | null
+  /** Exits that have ended, and the orders of theirs that may be open. */
+  ended_exits?: string[]
+  exit_orders?: string[]
+  canceled?: string[]
+  not_canceled?: Record<string, string>
   polls?: number
   progress?: TaskProgress | null
 }
 type CancelTask = TaskView<CancelTaskData>
-type Result = StepResultOf<Partial<CancelTaskData>, 'send'>
+type Result = StepResultOf<Partial<CancelTaskData>, CancelStep>
 
 const cancelMs = 10 * 60_000
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
+/** One request of the venue cancels so many. */
+const batchMax = 1_000
+/** So many orders are looked up that the venue did not cancel, in case an earlier request has. */
+const lookUpsMax = 50
 
 export const createCancel = (deps: PredmktDeps) =>
   taskOf({
     admit: (input: CancelInput, { userId }) => admitCancel(deps, input, userId),
-    steps: { send: (task, context) => sendCancel(deps, task, context) },
+    steps: {
+      begin: async (task, context) => endExits(deps, task, context),
+      list: (task) => listOrders(deps, task),
+      send: (task, context) => sendCancel(deps, task, context),
+    },
   })
 
 async function admitCancel(
   deps: PredmktDeps,
   input: CancelInput,
   userId: string,
-): Promise<Admission<CancelTaskData, 'send'>> {
+): Promise<Admission<CancelTaskData, CancelStep>> {
   const {
     order_id: id,
     order_ids: ids,
@@ -72,51 +89,98 @@ async function admitCancel(
     market_id: marketId ?? null,
     outcome_id: outcomeId ?? null,
   }
-  return { first: 'send', deadlineMs: cancelMs, data }
+  return { first: 'begin', deadlineMs: cancelMs, data }
+}
+
+const ownerOf = ({ venue }: PredmktDeps, { userId }: CancelTask) => ({ userId, venue: venue.name })
+
+/** Ends the exits in a commit of its own, before anything is sent. */
+function endExits(deps: PredmktDeps, task: CancelTask, { now }: StepContext): Result {
+  const { order_ids: orderIds, exit_ids: exitIds, market_id: marketId, outcome_id: outcomeId } = task.data
+  const named = orderIds && { orderIds, exitIds: exitIds ?? [] }
+  return {
+    next: 'list',
+    complete: async (tx) => {
+      const scope = { named, marketId, outcomeId }
+      const ended = await cancelExits(tx, ownerOf(deps, task), { ...scope, now })
+      const exitOrders = ended.flatMap(({ orders }) => orders)
+      await noteCancelAsked(tx, [...(orderIds ?? []), ...exitOrders])
+      // An exit with an order at the venue stands under the id of the order, unless it was named by its own.
+      const shown = ended.filter(({ id, orders }) => exitIds?.includes(id) ?? orders.length === 0)
+      return { data: { ended_exits: shown.map(({ id }) => id), exit_orders: exitOrders } }
+    },
+  }
+}
+
+/** The orders to cancel, as they are now. */
+async function listOrders(deps: PredmktDeps, task: CancelTask): Promise<Result> {
+  const { db, venue } = deps
+  const { order_ids: named, exit_orders: exitOrders = [], market_id, outcome_id } = task.data
+  const known = named ?? []
+  if (named !== null)
+    return { next: 'send', data: { order_ids: [...new Set([...known, ...exitOrders])], polls: 0 } }
+  const filter = {
+    ...(market_id !== null && { marketId: market_id }),
+    ...(outcome_id !== null && { outcomeId: outcome_id }),
+  }
+  try {
+    const [listed, rows] = await Promise.all([
+      venue.openOrders(filter, await credentialsOf(deps, task.userId)),
+      openOrderRows(db, ownerOf(deps, task)),
+    ])
+    const isInScope = (row: { market_id: string; outcome_id: string }) =>
+      (market_id === null || row.market_id === market_id) &&
+      (outcome_id === null || row.outcome_id === outcome_id)
+    const own = rows.filter(isInScope).map(({ order_id }) => order_id)
+    const ids = [...new Set([...listed.map(({ orderId }) => orderId), ...own, ...exitOrders])]
+    return {
+      next: 'send',
+      data: { order_ids: ids, polls: 0 },
+      writes: (tx) => noteCancelAsked(tx, ids),
+    }
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    if (fault.retryable) return later(task, { next: 'list', text: fault.message, afterMs: null })
+    return notExecuted({ code: fault.code, message: fault.message, upstream: 'Polymarket' })
+  }
 }
 
 async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepContext): Promise<Result> {
   const { data, userId } = task
-  const owner = { userId, venue: deps.venue.name }
-  const hasNone = data.order_ids !== null && data.order_ids.length === 0
-  if (hasNone) return endCancel(deps, task, { canceled: [], notCanceled: {}, now })
+  const { order_ids: ids, canceled = [], not_canceled: refused = {} } = data
+  const left = (ids ?? []).filter((id) => !canceled.includes(id) && !(id in refused))
+  if (left.length === 0) return endCancel(deps, task, now)
   const budget = createRateBudget(deps, 'cancel')
   const blocked = await budget.blockedUntil(data.owner, { isExit: true, now })
-  if (blocked) return later(task, { text: blocked.text, afterMs: blocked.until.getTime() - now.getTime() })
+  if (blocked)
+    return later(task, {
+      next: 'send',
+      text: blocked.text,
+      afterMs: blocked.until.getTime() - now.getTime(),
+    })
   const credentials = await credentialsOf(deps, userId)
-  const reply = await cancelAtVenue(deps, data, credentials)
+  const batch = left.slice(0, batchMax)
+  const reply = await deps.venue.cancelOrders(batch, credentials)
   await budget.note(data.owner, reply, now)
   switch (reply.type) {
     case 'answered':
-      return endCancel(deps, task, { ...reply, now })
+      return afterAnswer(deps, task, { ...reply, batch, credentials, now })
     case 'rejected':
       return {
         ...notExecuted({ code: reply.reason, message: reply.message, upstream: 'Polymarket' }),
-        writes: (tx) => scheduleSync(tx, owner, now),
+        writes: (tx) => scheduleSync(tx, ownerOf(deps, task), now),
       }
     case 'later':
-      return later(task, { text: laterTexts[reply.reason], afterMs: reply.retryAfterMs })
+      return later(task, { next: 'send', text: laterTexts[reply.reason], afterMs: reply.retryAfterMs })
     default:
       // A cancel that is sent twice cancels nothing else, so the same ids are sent again.
-      return later(task, { text: 'The venue cannot be reached', afterMs: null })
+      return later(task, { next: 'send', text: 'The venue cannot be reached', afterMs: null })
   }
 }
 
-const cancelAtVenue = (
-  { venue }: PredmktDeps,
-  { order_ids: ids, market_id: marketId, outcome_id: outcomeId }: CancelTaskData,
-  credentials: VenueCredentials,
-): Promise<CancelReply> => {
-  if (ids !== null) return venue.cancelOrders(ids, credentials)
-  const filter: OrderFilter = {
-    ...(marketId !== null && { marketId }),
-    ...(outcomeId !== null && { outcomeId }),
-  }
-  return venue.cancelMatching(filter, credentials)
-}
-
-const later = (task: CancelTask, { text, afterMs }: { text: string; afterMs: number | null }): Result => {
-  const { park, data } = pollAgain(task, 'send', pollBackoff)
+type Later = { next: CancelStep; text: string; afterMs: number | null }
+const later = (task: CancelTask, { next, text, afterMs }: Later): Result => {
+  const { park, data } = pollAgain(task, next, pollBackoff)
   return {
     park: { ...park, ...(afterMs !== null && { afterMs: Math.max(250, afterMs) }) },
     state: 'waiting',
@@ -124,46 +188,55 @@ const later = (task: CancelTask, { text, afterMs }: { text: string; afterMs: num
   }
 }
 
-type CancelAnswer = { canceled: readonly string[]; notCanceled: Record<string, string>; now: Date }
+type Answered = {
+  canceled: readonly string[]
+  notCanceled: Record<string, string>
+  batch: readonly string[]
+  credentials: VenueCredentials
+  now: Date
+}
 
-function endCancel(
+async function afterAnswer(
   deps: PredmktDeps,
   task: CancelTask,
-  { canceled, notCanceled, now }: CancelAnswer,
-): Result {
-  const { userId, data } = task
-  const owner = { userId, venue: deps.venue.name }
-  const asked = data.exit_ids
-  const canceledExits: string[] = []
-  const missing = () => (asked ?? []).filter((id) => !canceledExits.includes(id))
-  const writes = async (tx: Tx): Promise<void> => {
-    for (const orderId of canceled) await changeOrder(tx, { orderId, status: 'cancelled', now })
-    await endExitsOfOrders(tx, canceled, now)
-    if (asked === null || asked.length > 0)
-      canceledExits.push(
-        ...(await cancelExits(tx, owner, {
-          ids: asked,
-          marketId: data.market_id,
-          outcomeId: data.outcome_id,
-          now,
-        })),
-      )
-    await scheduleSync(tx, owner, now)
+  { canceled, notCanceled, batch, credentials, now }: Answered,
+): Promise<Result> {
+  const { data } = task
+  const isIn = (id: string) => canceled.some((each) => each.toLowerCase() === id.toLowerCase())
+  const others = batch.filter((id) => !isIn(id))
+  // A request whose reply was lost may have cancelled them.
+  const asked = (data.polls ?? 0) > 0 ? others.slice(0, lookUpsMax) : []
+  const orders = await Promise.all(asked.map((id) => deps.venue.order(id, credentials)))
+  const before = asked.filter((_, at) => orders[at]?.status === 'canceled')
+  const ended = [...batch.filter(isIn), ...before]
+  const refused = others.filter((id) => !before.includes(id))
+  return {
+    next: 'send',
+    data: {
+      canceled: [...(data.canceled ?? []), ...ended],
+      not_canceled: {
+        ...data.not_canceled,
+        ...Object.fromEntries(refused.map((id) => [id, notCanceled[id] ?? 'The venue did not cancel it'])),
+      },
+    },
+    async writes(tx) {
+      for (const orderId of ended)
+        await changeOrder(tx, { orderId, status: 'cancelled', isUnread: true, now })
+    },
   }
-  const failures = Object.keys(notCanceled).length
+}
+
+function endCancel(deps: PredmktDeps, task: CancelTask, now: Date): Result {
+  const { exit_ids: asked, ended_exits: ended = [], canceled = [], not_canceled: refused = {} } = task.data
+  const missing = (asked ?? []).filter((id) => !ended.includes(id))
+  const notCanceled = {
+    ...refused,
+    ...Object.fromEntries(missing.map((id) => [id, 'The exit has ended'])),
+  }
   return {
     end: 'completed',
-    outcome: failures > 0 ? 'partial' : 'executed',
-    result: { canceled: [...canceled], not_canceled: notCanceled },
-    writes,
-    complete: async () => ({
-      result: {
-        canceled: [...canceled, ...canceledExits],
-        not_canceled: {
-          ...notCanceled,
-          ...Object.fromEntries(missing().map((id) => [id, 'The exit has ended or is being executed'])),
-        },
-      },
-    }),
+    outcome: Object.keys(notCanceled).length > 0 ? 'partial' : 'executed',
+    result: { canceled: [...canceled, ...ended], not_canceled: notCanceled },
+    writes: (tx: Tx) => scheduleSync(tx, ownerOf(deps, task), now),
   }
 }

@@ -1,165 +1,234 @@
+import { createBatchLoader } from '#kernel/async/batch-loader.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { mulDiv } from '#kernel/money/money.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { Book } from '#kernel/money/prediction-views.ts'
 import { exitGrant } from '#kernel/task/policy-action.ts'
-import type { Admission, TaskKind } from '#kernel/task/task.ts'
-import { builder, fetchOne, type Queryable } from '#store/query.ts'
-import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
-import { sharesOf } from './balances.ts'
+import type { Admission, TaskKind, Tx } from '#kernel/task/task.ts'
+import { query } from '#store/query.ts'
+import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import { chainShares, sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { exitCancelled } from './events.ts'
+import {
+  type BookFacts,
+  type ExitMove,
+  type ExitSale,
+  isComplete,
+  leftUnits,
+  nextOfPair,
+  type PairFacts,
+  releasesOf,
+} from './exit-rules.ts'
 import type { ExitTaskData } from './exit-task.ts'
 import { orderFacts, orderMs } from './order-admission.ts'
 import type { StoredTerms } from './order-task.ts'
-import { changeExit, endPair, openExits } from './store/exit-store.ts'
-import { fillsOfOrder } from './store/fill-store.ts'
-import { isEndStatus, orderRow, soldOfEntry } from './store/order-store.ts'
+import { walletOfRow } from './store/account-store.ts'
+import { openPairs, type Pair, release } from './store/exit-facts.ts'
+import { changeExit, lockExits } from './store/exit-store.ts'
+import { noteCancelAsked } from './store/order-store.ts'
 
 /**
  * Take-profit and stop-loss. A take-profit rests in the book for settled shares; a stop-loss, and a take-profit below
  * the market's smallest order, are watched by the bid of the book. The first that sells ends the other.
  */
 
-export type ExitDeps = PredmktDeps & { exitTasks: TaskKind }
+export type ExitDeps = PredmktDeps & { exitTasks: TaskKind; books: BookReader }
 type Watched = { userId: string; venue: string; wallet: VenueWallet; now: Date }
 
-const dollar = 1_000_000n
-/** How long an exit waits whose sale has failed. */
-const retryMs = 15_000
-/** The venue sells nothing smaller, so that a rest below is none. */
-const leastUnits = 10_000n
-/** Percentages have four decimals: one percent is ten thousand. */
-const wholePercentage = 1_000_000n
+/** A book is read once for all accounts of a round. */
+const bookMs = 1_000
+/** Whether a market without a bid is over is asked so often. */
+const overMs = 15_000
+const booksMax = 2_000
+const batchMax = 50
+const readsMax = 4
 
-export async function advanceExits(deps: ExitDeps, watched: Watched): Promise<number> {
-  const exits = await openExits(deps.db, watched)
-  for (const exit of exits)
-    await advanceExit(deps, { ...watched, exit, exits }).catch((error: unknown) => {
-      if (!(error instanceof Fault)) throw error
-      deps.log.debug({ error, exit: exit.id }, 'exit not advanced; the next round tries again')
-    })
-  return exits.length
+export type BookReader = {
+  /** The book of an outcome; undefined where the venue shows none. */
+  of(outcomeId: string): Promise<Book | undefined>
+  isOver(outcomeId: string): Promise<boolean>
 }
 
-type Advancing = Watched & { exit: PredictionExitRow; exits: readonly PredictionExitRow[] }
-
-/** Whether the other exit of the purchase sells now: it needs the shares, and has cancelled this one's order. */
-const isPairSelling = ({ exit, exits }: Advancing): boolean =>
-  exits.some(
-    ({ id, entry_task_id, state }) =>
-      id !== exit.id && entry_task_id === exit.entry_task_id && state === 'executing',
-  )
-
-async function advanceExit(deps: ExitDeps, advancing: Advancing): Promise<void> {
-  const { state, error, updated_at: updatedAt } = advancing.exit
-  if (state !== 'executing' && isPairSelling(advancing)) return
-  if (state !== 'executing' && error !== null && advancing.now < later(updatedAt, retryMs)) return
-  switch (state) {
-    case 'waiting':
-      return activate(deps, advancing)
-    case 'resting':
-      return followResting(deps, advancing)
-    case 'watched':
-      return watchBid(deps, advancing)
-    default:
-      return followTask(deps, advancing)
-  }
-}
-
-type Entry = { row: PredictionOrderRow; settledUnits: bigint; averageMicros: bigint; isSettled: boolean }
-
-async function entryOf(db: Queryable, orderId: string): Promise<Entry | undefined> {
-  const [row, fills] = await Promise.all([orderRow(db, orderId), fillsOfOrder(db, orderId)])
-  if (!row) return undefined
-  const confirmed = fills.filter(({ settlement }) => settlement === 'confirmed')
-  const settledUnits = confirmed.reduce((sum, { size }) => sum + BigInt(size), 0n)
-  const cost = confirmed.reduce((sum, { cash, fee }) => sum + BigInt(cash) + BigInt(fee), 0n)
+export function createBookReader({ venue }: Pick<PredmktDeps, 'venue'>): BookReader {
+  const nowMs = () => performance.now()
+  const books = createTtlCache<Book | undefined>({ ttlMs: bookMs, entriesMax: booksMax, nowMs })
+  const over = createTtlCache<boolean>({ ttlMs: overMs, entriesMax: booksMax, nowMs })
+  const load = createBatchLoader<string, Book>({
+    load: (ids) => loadBooks(venue, ids),
+    loadsMax: readsMax,
+    keysMax: batchMax,
+  })
   return {
-    row,
-    settledUnits,
-    averageMicros: settledUnits === 0n ? 0n : mulDiv(cost, dollar, settledUnits),
-    isSettled: fills.every(({ settlement }) => settlement === 'confirmed' || settlement === 'failed'),
+    of: (outcomeId) => books.get(outcomeId, () => load(outcomeId)),
+    isOver: (outcomeId) =>
+      over.get(outcomeId, async () => {
+        const market = await venue.market({ outcomeId })
+        return market !== undefined && (market.isClosed || market.payoutMicros !== null)
+      }),
   }
 }
 
-type Left = { market: PredictionMarket; settledUnits: bigint; lockedUnits?: bigint }
+/** One outcome that the venue refuses must not hide the books of the others. */
+async function loadBooks(
+  { books, book }: Pick<PredmktDeps['venue'], 'books' | 'book'>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Book>> {
+  const ignoreRefusal = (fault: unknown): undefined => {
+    if (fault instanceof Fault && !fault.retryable) return undefined
+    throw fault
+  }
+  const all = await books(ids).catch(ignoreRefusal)
+  if (all) return all
+  const each = await Promise.all(ids.map((id) => book(id).catch(ignoreRefusal)))
+  return new Map(each.flatMap((found) => (found ? [[found.outcomeId, found]] : [])))
+}
 
-/** Shares of the purchase that are still there; `lockedUnits` are those that the order of the other exit holds. */
-async function leftUnits(
+/** Exits of one account that are advanced at a time, and for how long in one round. */
+const atOnceMax = 8
+const roundMs = 20_000
+
+/** Advances the exits of an account; returns how many purchases have open ones, and the orders to cancel. */
+export async function advanceExits(
   deps: ExitDeps,
-  { exit, wallet, userId }: Advancing,
-  { market, settledUnits, lockedUnits = 0n }: Left,
-): Promise<bigint> {
-  const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: exit.outcome_id })
-  const heldUnits = freeUnits + lockedUnits
-  const ownUnits = settledUnits - (await soldOfEntry(deps.db, exit.entry_order_id))
-  return heldUnits < ownUnits ? heldUnits : ownUnits
-}
-
-/** Arms an exit once its purchase has ended and every share of it is settled. */
-async function activate(deps: ExitDeps, advancing: Advancing): Promise<void> {
-  const { db, venue, transact } = deps
-  const { exit, wallet, now, userId } = advancing
-  const entry = await entryOf(db, exit.entry_order_id)
-  if (!entry || !isEndStatus(entry.row.status) || !entry.isSettled) return
-  const from = 'waiting' as const
-  if (entry.settledUnits === 0n)
-    return void (await changeExit(db, { id: exit.id, from, state: 'cancelled', now }))
-  const market = await venue.market({ outcomeId: exit.outcome_id })
-  if (!market) return
-  if (isOver(market)) return endOfMarket(deps, advancing)
-  const trigger = exit.trigger_price ?? triggerOf(exit, entry.averageMicros, market)
-  const sizeUnits = await leftUnits(deps, advancing, { market, settledUnits: entry.settledUnits })
-  if (sizeUnits < leastUnits) return
-  const isWatched = exit.leg === 'sl' || sizeUnits < market.minSizeUnits
-  if (isWatched)
-    return void (await changeExit(db, { id: exit.id, from, state: 'watched', trigger_price: trigger, now }))
-  const terms = sale(exit.outcome_id, {
-    timeInForce: 'gtc',
-    priceMicros: trigger,
-    sizeUnits,
-  })
-  await transact(async (tx) => {
-    const taskId = await start(deps, tx, { userId, exit, wallet, terms, replaces: null })
-    await moveExit(tx, {
-      id: exit.id,
-      from,
-      state: 'executing',
-      trigger_price: trigger,
-      exit_task_id: taskId,
-      now,
-    })
-  })
-}
-
-const isOver = ({ isClosed, payoutMicros }: PredictionMarket): boolean => isClosed || payoutMicros !== null
-
-const endOfMarket = async ({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> => {
-  const { id, state } = exit
-  await changeExit(db, { id, from: state, state: 'cancelled', now, error: 'The market is closed' })
-}
-
-const triggerOf = (
-  exit: PredictionExitRow,
-  averageMicros: bigint,
-  { tickMicros }: PredictionMarket,
-): bigint => {
-  const wanted = mulDiv(
-    averageMicros,
-    wholePercentage + BigInt(exit.trigger_percentage ?? 0),
-    wholePercentage,
-    'up',
+  account: PredictionAccountRow,
+  now: Date,
+): Promise<{ count: number; strays: string[] }> {
+  const owner = { userId: account.user_id, venue: deps.venue.name }
+  const watched = { ...owner, wallet: walletOfRow(account), now }
+  const pairs = await openPairs(deps.db, owner, now)
+  const strays: string[] = []
+  const endsAt = later(deps.clock.now(), roundMs)
+  const pending = [...pairs]
+  const work = async (): Promise<void> => {
+    for (let pair = pending.shift(); pair && deps.clock.now() < endsAt; pair = pending.shift())
+      await advancePair(deps, watched, pair).then(
+        (found) => strays.push(...found),
+        (error: unknown) => logFailure(deps, { error, entry: pair?.row.order_id }),
+      )
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnceMax, pairs.length) }, work))
+  await releaseMissing(deps, account, { pairs, now }).catch((error: unknown) =>
+    logFailure(deps, { error, user: account.user_id }),
   )
-  const onTick = ((wanted + tickMicros - 1n) / tickMicros) * tickMicros
-  return onTick > dollar - tickMicros ? dollar - tickMicros : onTick
+  return { count: pairs.length, strays }
 }
 
-type Sale = { timeInForce: 'gtc' | 'fak'; priceMicros: bigint | null; sizeUnits: bigint }
-const sale = (outcomeId: string, { timeInForce, priceMicros, sizeUnits }: Sale): StoredTerms => ({
-  outcomeId,
+/** A failure of one purchase, of whatever kind, must not stop the exits of others. */
+function logFailure(
+  { log }: ExitDeps,
+  { error, ...where }: { error: unknown } & Record<string, unknown>,
+): void {
+  const level = error instanceof Fault ? 'debug' : 'warn'
+  log[level]({ error, ...where }, 'exits not advanced; the next round tries again')
+}
+
+async function advancePair(deps: ExitDeps, watched: Watched, pair: Pair): Promise<string[]> {
+  const { row } = pair
+  const isArmed =
+    isComplete(pair.entry) && pair.exits.some(({ state }) => state === 'waiting' || state === 'watched')
+  const seen = isArmed ? await bookOf(deps, row.outcome_id) : noBook
+  const facts: PairFacts = { ...pair, ...seen, now: watched.now, freeUnits: undefined }
+  let step = nextOfPair(facts)
+  if (step.moves.some(({ sale }) => sale)) {
+    const market = { protocol: row.protocol }
+    const { freeUnits } = await sharesOf(deps, { ...watched, market, outcomeId: row.outcome_id })
+    step = nextOfPair({ ...facts, freeUnits })
+  }
+  if (step.moves.length > 0) await apply(deps, watched, { pair, moves: step.moves })
+  return step.strays
+}
+
+const noBook = { book: undefined, isMarketOver: false }
+
+/** Without the book exits still follow their orders, and none is armed. */
+async function bookOf(
+  deps: ExitDeps,
+  outcomeId: string,
+): Promise<{ book: BookFacts | undefined; isMarketOver: boolean }> {
+  const { books } = deps
+  try {
+    const book = await books.of(outcomeId)
+    const bidMicros = book?.bids[0]?.priceMicros ?? null
+    return {
+      book: book && { bidMicros, tickMicros: book.tickMicros, minSizeUnits: book.minSizeUnits },
+      isMarketOver: bidMicros === null && (await books.isOver(outcomeId)),
+    }
+  } catch (error) {
+    logFailure(deps, { error, outcome: outcomeId })
+    return noBook
+  }
+}
+
+type Moves = { pair: Pair; moves: readonly ExitMove[] }
+
+/** Moves the exits of a purchase together, unless one of them has changed since they were read. */
+async function apply(deps: ExitDeps, watched: Watched, { pair, moves }: Moves): Promise<void> {
+  const { transact, events } = deps
+  const { userId, now } = watched
+  const hasEvents = await transact(async (tx) => {
+    const locked = await lockExits(tx, pair.row.order_id)
+    const isStale = pair.rows.some((row) => {
+      const current = locked.find(({ id }) => id === row.id)
+      return current?.state !== row.state || current.exit_task_id !== row.exit_task_id
+    })
+    if (isStale) return false
+    for (const move of moves) {
+      const { exit, state, orderId, triggerMicros, attempts = exit.attempts, error, sale } = move
+      const taskId = sale && (await start(deps, tx, { ...watched, pair, exit, sale }))
+      await changeExit(tx, {
+        id: exit.id,
+        from: exit.state,
+        state,
+        attempts,
+        now,
+        ...(orderId !== undefined && { order_id: orderId }),
+        ...(triggerMicros !== undefined && { trigger_price: triggerMicros }),
+        ...(error !== undefined && { error }),
+        ...(taskId !== undefined && { exit_task_id: taskId }),
+      })
+    }
+    const ended = moves.flatMap(({ exit, state, error }) => {
+      const row = pair.rows.find(({ id }) => id === exit.id)
+      return row && state === 'cancelled' && error !== undefined ? exitCancelled(row, error, now) : []
+    })
+    if (ended.length > 0) await events.add(tx, userId, ended)
+    return ended.length > 0
+  })
+  if (hasEvents) events.notify(userId)
+}
+
+type Started = Watched & { pair: Pair; exit: ExitMove['exit']; sale: ExitSale }
+
+async function start(
+  deps: ExitDeps,
+  tx: Tx,
+  { userId, wallet, pair: { row }, exit, sale }: Started,
+): Promise<string> {
+  const { enqueue, exitTasks, policy, chain } = deps
+  const data: ExitTaskData = {
+    wallet,
+    terms: termsOfSale(row, sale),
+    leg: exit.leg,
+    entry_order_id: row.order_id,
+    cost_units: '0',
+    replaces: sale.replaces,
+  }
+  await noteCancelAsked(tx, sale.replaces)
+  const action = { userId, ...orderFacts(deps, { side: 'sell' }, 0n), principal: 'gateway' as const }
+  const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
+  const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
+  return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })
+}
+
+const termsOfSale = (
+  { outcome_id }: PredictionOrderRow,
+  { type, priceMicros, sizeUnits }: ExitSale,
+): StoredTerms => ({
+  outcomeId: outcome_id,
   side: 'sell',
-  timeInForce,
+  timeInForce: type === 'rest' ? 'gtc' : 'fak',
   postOnly: false,
   expiresAt: null,
   priceMicros: priceMicros === null ? null : String(priceMicros),
@@ -168,110 +237,52 @@ const sale = (outcomeId: string, { timeInForce, priceMicros, sizeUnits }: Sale):
   maxFeeUnits: null,
 })
 
-type Started = Pick<ExitTaskData, 'wallet' | 'terms' | 'replaces'> & {
-  userId: string
-  exit: PredictionExitRow
-}
+/** The shares of exits are compared with the chain so often, and given up once they were missing for so long. */
+const sharesReadMs = 60_000
+const missingMs = 2 * 60_000
 
-async function start(
+type Checked = { pairs: readonly Pair[]; now: Date }
+
+/** Makes purchases with exits give up shares that have left the wallet without a trade. */
+async function releaseMissing(
   deps: ExitDeps,
-  tx: Parameters<PredmktDeps['enqueue']>[0],
-  { userId, exit, wallet, terms, replaces = null }: Started,
-): Promise<string> {
-  const { enqueue, exitTasks, policy, chain } = deps
-  const { leg, entry_order_id } = exit
-  const data: ExitTaskData = { wallet, terms, leg, entry_order_id, cost_units: '0', replaces }
-  const action = { userId, ...orderFacts(deps, { side: 'sell' }, 0n), principal: 'gateway' as const }
-  const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
-  const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
-  return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })
-}
-
-/** Moves an exit in the transaction of its task, which is rolled back if another instance has moved it meanwhile. */
-async function moveExit(...moved: Parameters<typeof changeExit>): Promise<void> {
-  if (!(await changeExit(...moved))) throw new Fault('conflict', 'The exit has changed meanwhile')
-}
-
-async function followResting({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> {
-  const row = exit.order_id === null ? undefined : await orderRow(db, exit.order_id)
-  if (!row || row.ended_at === null) return
-  if (row.status === 'matched') {
-    await changeExit(db, { id: exit.id, from: 'resting', state: 'filled', now })
-    return endPair(db, exit, now)
-  }
-  // The venue has wiped the order, so it is placed anew; a cancel of the user has ended the exit itself.
-  const state = row.status === 'resolved' ? 'cancelled' : 'waiting'
-  await changeExit(db, { id: exit.id, from: 'resting', state, now })
-}
-
-async function watchBid(deps: ExitDeps, advancing: Advancing): Promise<void> {
-  const { exit, exits, wallet, userId, now } = advancing
-  const trigger = exit.trigger_price
-  if (trigger === null) return
-  const book = await deps.venue.book(exit.outcome_id).catch((fault: unknown) => {
-    if (fault instanceof Fault && !fault.retryable) return undefined
-    throw fault
-  })
-  const bid = book?.bids[0]?.priceMicros
-  if (bid === undefined) {
-    const closed = await deps.venue.market({ outcomeId: exit.outcome_id })
-    return closed && isOver(closed) ? endOfMarket(deps, advancing) : undefined
-  }
-  const isReached = exit.leg === 'tp' ? bid >= trigger : bid <= trigger
-  if (!isReached) return
-  const [entry, market] = await Promise.all([
-    entryOf(deps.db, exit.entry_order_id),
-    deps.venue.market({ outcomeId: exit.outcome_id }),
-  ])
-  if (!entry || !market) return
-  const pair = exits.find((each) => each.entry_task_id === exit.entry_task_id && each.id !== exit.id)
-  const resting = pair?.state === 'resting' ? pair : undefined
-  const order = resting?.order_id ? await orderRow(deps.db, resting.order_id) : undefined
-  const lockedUnits = order && order.ended_at === null ? BigInt(order.size) - BigInt(order.matched) : 0n
-  const { settledUnits } = entry
-  const sizeUnits = await leftUnits(deps, advancing, { market, settledUnits, lockedUnits })
-  if (sizeUnits < leastUnits) return
-  const priceMicros = exit.leg === 'tp' ? trigger : null
-  const terms = sale(exit.outcome_id, { timeInForce: 'fak', priceMicros, sizeUnits })
-  await deps.transact(async (tx) => {
-    const taskId = await start(deps, tx, {
-      userId,
-      exit,
-      wallet,
-      terms,
-      replaces: resting?.order_id ?? null,
-    })
-    await moveExit(tx, { id: exit.id, from: 'watched', state: 'executing', exit_task_id: taskId, now })
-  })
-}
-
-async function followTask({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> {
-  if (exit.exit_task_id === null) return
-  const task = await fetchOne(
-    db,
-    builder
-      .selectFrom('task')
-      .select(['status', 'outcome', 'result', 'error'])
-      .where('id', '=', exit.exit_task_id),
+  { user_id: userId, wallet_address: wallet, shares_read_at: readAt }: PredictionAccountRow,
+  { pairs, now }: Checked,
+): Promise<void> {
+  const { db, venue, transact } = deps
+  if (readAt !== null && now < later(readAt, sharesReadMs)) return
+  // While trades are open, the chain and the record differ.
+  const isOpen = ({ entry, sales }: Pair) => [entry, ...sales].some(({ openUnits }) => openUnits > 0n)
+  const withExits = pairs.filter(({ exits }) => exits.length > 0)
+  const byOutcome = Map.groupBy(withExits.toSorted(byTime), ({ row }) => row.outcome_id)
+  const outcomes = [...byOutcome].filter(([, lots]) => !lots.some(isOpen))
+  const heldUnits = await chainShares(
+    deps,
+    wallet,
+    outcomes.map(([outcomeId, [pair]]) => ({ outcomeId, market: { protocol: pair!.row.protocol } })),
   )
-  const from = 'executing' as const
-  if (!task)
-    return void (await changeExit(db, { id: exit.id, from, state: 'failed', error: 'Its task is gone', now }))
-  if (task.status === 'pending' || task.status === 'running') return
-  const result = (task.result ?? {}) as { order_id?: string; order_status?: string }
-  if (task.status === 'completed' && result.order_status === 'live')
-    return void (await changeExit(db, {
-      id: exit.id,
-      from,
-      state: 'resting',
-      order_id: result.order_id ?? null,
+  await transact(async (tx) => {
+    for (const [index, [, lots]] of outcomes.entries()) {
+      const units = lots.map((pair) => ({ id: pair.row.order_id, leftUnits: leftUnits(pair) }))
+      const releases = releasesOf(units, heldUnits[index] ?? 0n)
+      const isMissing = lots.every(({ row }) => row.short_since && now >= later(row.short_since, missingMs))
+      if (isMissing) await release(tx, releases)
+      const since = releases.length === 0 || isMissing ? null : now
+      await query(
+        tx,
+        `update prediction_order set short_since = case when $2::timestamptz is not null
+           then coalesce(short_since, $2) end
+         where order_id = any($1) and (short_since is null) = ($2::timestamptz is not null)`,
+        [lots.map(({ row }) => row.order_id), since],
+      )
+    }
+    await query(tx, 'update prediction_account set shares_read_at = $3 where user_id = $1 and venue = $2', [
+      userId,
+      venue.name,
       now,
-    }))
-  if (task.outcome === 'executed') {
-    await changeExit(db, { id: exit.id, from, state: 'filled', order_id: result.order_id ?? null, now })
-    return endPair(db, exit, now)
-  }
-  // Not all was sold, so the exit is armed again for the rest.
-  const error = String((task.error as { message?: string } | null)?.message ?? 'A part was sold')
-  await changeExit(db, { id: exit.id, from, state: exit.leg === 'sl' ? 'watched' : 'waiting', error, now })
+    ])
+  })
 }
+
+const byTime = (a: Pair, b: Pair): number =>
+  a.row.at.getTime() - b.row.at.getTime() || a.row.order_id.localeCompare(b.row.order_id)

@@ -33,6 +33,7 @@ import {
   toVenueTerms,
 } from './order-request.ts'
 import { type OrderTaskData, storedTerms } from './order-task.ts'
+import { assertExitRoom } from './store/exit-store.ts'
 
 /** An order is refused here, before a task exists, wherever the venue would refuse it. */
 
@@ -76,6 +77,7 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, maxFeeUnits)
   const costUnits = costOf(terms, maxFeeUnits)
   const exits = exitTermsOf(input, market, terms)
+  await assertExitRoom(deps.db, { userId, venue: deps.venue.name }, exits.length)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
   return {

@@ -8,6 +8,7 @@ import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/pr
 import { credentialsOf } from './account-checks.ts'
 import type { PredmktDeps } from './deps.ts'
 import { fillEvents } from './events.ts'
+import { leastUnits } from './exit-rules.ts'
 import { type Finding, orderFinding } from './order-finding.ts'
 import { fillSummary, fillViews, orderResult, shownMax } from './order-result.ts'
 import type { OrderStepResult, OrderTask } from './order-task.ts'
@@ -168,7 +169,9 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
       result,
       writes: recorded.writes,
     }
-  const isWhole = status === 'live' || (status === 'matched' && failedUnits === 0n)
+  // The rest of an exit is sold by another task.
+  const hasRest = task.data.leg !== undefined && BigInt(row.size) - summary.matchedUnits >= leastUnits
+  const isWhole = status === 'live' || (status === 'matched' && failedUnits === 0n && !hasRest)
   const exits = task.data.exits ?? []
   return {
     end: 'completed',

@@ -7,6 +7,7 @@ import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { createExitKind } from './exit-task.ts'
+import { createBookReader } from './exits.ts'
 import { createForgottenOrderSearch } from './find-forgotten-orders.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund } from './fund-admission.ts'
@@ -61,7 +62,7 @@ export function createPredmkt(deps: PredmktDeps) {
     activity: ({ limit = 200 }, { userId }) => activity(userId, limit),
   })
   const exitTasks = createExitKind(deps)
-  const sync = createAccountSync({ ...deps, exitTasks })
+  const sync = createAccountSync({ ...deps, exitTasks, books: createBookReader(deps) })
   return {
     operations,
     kinds: [exitTasks],

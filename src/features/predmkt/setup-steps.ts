@@ -47,9 +47,23 @@ export async function setupStepsOf(
   const { venue, keys } = deps
   if (!venue.setup)
     throw new Fault('unavailable', 'The operator has not configured the set-up of prediction markets')
-  const hasKey = (await keys.of(userId)) !== undefined
+  const credentials = await keys.of(userId)
+  const hasKey = credentials !== undefined && (await isKnownKey(venue, credentials))
   return venue.setup.steps(wallet, { hasKey, protocols: venue.protocols, reader: chainReader(deps) })
 }
+
+/** Whether the venue takes the key. Only its own refusal says that it does not. */
+const isKnownKey = (
+  { keys }: Pick<PredmktDeps['venue'], 'keys'>,
+  credentials: VenueCredentials,
+): Promise<boolean> =>
+  keys(credentials).then(
+    (known) => known.includes(credentials.key),
+    (fault: unknown) => {
+      if (!(fault instanceof Fault)) throw fault
+      return fault.extras.reason !== 'key_invalid'
+    },
+  )
 
 /** The protocols whose steps are all done; a step without a protocol belongs to each. */
 export const readyProtocols = (steps: readonly SetupStep[], protocols: readonly string[]): string[] =>

@@ -202,6 +202,8 @@ export type PredictionVenue = {
     by: { marketId: string } | { slug: string } | { outcomeId: string },
   ): Promise<PredictionMarket | undefined>
   book(outcomeId: string): Promise<Book>
+  /** The books of several outcomes; those that the venue shows none for are absent. */
+  books(outcomeIds: readonly string[]): Promise<ReadonlyMap<string, Book>>
   prices(outcomeId: string, window: PriceWindow, stepMinutes: number): Promise<PricePoint[]>
   /** What an order would get from the book of this moment, with the venue's fee. */
   quote(request: {

@@ -13,6 +13,7 @@ type PredictionAccount = {
   waiting_until: Generated<Date | null>
   trades_through: Generated<Date | null>
   sync_at: Generated<Date | null>
+  shares_read_at: Generated<Date | null>
   created_at: Date
 }
 type PredictionKey = {
@@ -52,6 +53,12 @@ type PredictionOrder = {
   expires_at: Date | null
   at: Date
   ended_at: Generated<Date | null>
+  released: Generated<string>
+  short_since: Generated<Date | null>
+  followed: Generated<boolean>
+  missing_since: Generated<Date | null>
+  misses: Generated<number>
+  cancel_asked: Generated<boolean>
 }
 export type PredictionOrderStatus =
   | 'signed'
@@ -99,6 +106,7 @@ type PredictionExit = {
   order_id: Generated<string | null>
   exit_task_id: Generated<string | null>
   error: Generated<string | null>
+  attempts: Generated<number>
   created_at: Date
   updated_at: Date
 }

@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import type { MarketFilter, Paged, PredictionEvent, PredictionVenue } from '#kernel/money/prediction-venue.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { Book, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import type { AddBuilderFee } from './builder-fees.ts'
 import { unitsOf } from './decimals.ts'
 import { highestOrderFee } from './fee-bound.ts'
@@ -9,14 +10,14 @@ import { type OnSkipped, parseBook, parseEvents, parseMarkets, venueName } from 
 import { quoteBook } from './quote-book.ts'
 import type { Call, Requests } from './requests.ts'
 import { feeOfTraded } from './route-order.ts'
-import { ClobMarket, PriceHistory, WireBook } from './wire-clob.ts'
+import { BookList, ClobMarket, PriceHistory, WireBook } from './wire-clob.ts'
 import { EventPage, EventRecord, MarketList, MarketPage, SearchPage } from './wire-gamma.ts'
 
 /** Finds markets, and reads their books and prices. */
 
 type Catalogue = Pick<
   PredictionVenue,
-  'markets' | 'events' | 'event' | 'market' | 'book' | 'prices' | 'quote' | 'highestFee'
+  'markets' | 'events' | 'event' | 'market' | 'book' | 'books' | 'prices' | 'quote' | 'highestFee'
 >
 
 /** https://docs.polymarket.com/api-reference/markets/list-markets-keyset-pagination */
@@ -77,6 +78,17 @@ export function createMarketLookup({ readOptional }: Requests, onSkipped: OnSkip
   }
 }
 
+/** A book of an unknown form must not hide the others. */
+function knownBook(record: unknown): Book[] {
+  if (!fits(WireBook, record)) return []
+  try {
+    return [parseBook(record)]
+  } catch (fault) {
+    if (fault instanceof Fault) return []
+    throw fault
+  }
+}
+
 export function createCatalogue(
   requests: Requests,
   { onSkipped, addBuilderFee }: { onSkipped: OnSkipped; addBuilderFee: AddBuilderFee },
@@ -119,9 +131,16 @@ export function createCatalogue(
     return addBuilderFee(feeOfTraded(await read({ service: 'clob', path }, ClobMarket), listed))
   }
 
+  const books: Catalogue['books'] = async (outcomeIds) => {
+    const body = JSON.stringify(outcomeIds.map((token_id) => ({ token_id })))
+    const records = await read({ service: 'clob', method: 'POST', path: '/books', body }, BookList)
+    return new Map(records.flatMap(knownBook).map((each) => [each.outcomeId, each]))
+  }
+
   return {
     events,
     book,
+    books,
     market,
     async markets(filter) {
       if (filter.text !== undefined) {

@@ -23,6 +23,7 @@ export const WireBook = T.Object({
   last_trade_price: maybe(text),
 })
 export type WireBook = T.Static<typeof WireBook>
+export const BookList = T.Array(T.Unsafe<unknown>({}))
 
 /** https://docs.polymarket.com/api-reference/market-data/get-tick-size */
 export const TickSize = T.Object({ minimum_tick_size: number })

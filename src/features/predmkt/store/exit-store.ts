@@ -1,6 +1,7 @@
 import type { ExitTerms } from '#features/predmkt/exit-request.ts'
+import { conflict } from '#kernel/contract/fault.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import type { AccountKey } from './account-store.ts'
 
@@ -39,7 +40,31 @@ export async function addExits(tx: Tx, { userId, taskId, row, exits, now, idOf }
     )
 }
 
-const openStates = ['waiting', 'resting', 'watched', 'executing'] as const
+/** The gateway compares every open exit again and again. */
+const exitsMax = 200
+
+/** Refuses exits beyond what the gateway holds for one user, those of orders that are under way included. */
+export async function assertExitRoom(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  added: number,
+): Promise<void> {
+  if (added === 0) return
+  const [row] = await query<{ count: number }>(
+    db,
+    `select (select count(*) from prediction_exit where user_id = $1 and venue = $2 and state in ${openStates})::integer
+       + coalesce((select sum(jsonb_array_length(data -> 'exits')) from task where user_id = $1
+         and status in ('pending', 'running') and kind = 'predmkt_order'), 0)::integer as count`,
+    [userId, venue],
+  )
+  if ((row?.count ?? 0) + added <= exitsMax) return
+  throw conflict(
+    `The gateway holds at most ${exitsMax} exits per user: cancel some of them first`,
+    `${row?.count} exits are open`,
+  )
+}
+
+const openStates = `('waiting', 'resting', 'watched', 'executing')`
 
 export const openExits = (db: Queryable, { userId, venue }: AccountKey): Promise<PredictionExitRow[]> =>
   fetchAll(
@@ -49,11 +74,15 @@ export const openExits = (db: Queryable, { userId, venue }: AccountKey): Promise
       .selectAll()
       .where('user_id', '=', userId)
       .where('venue', '=', venue)
-      .where('state', 'in', openStates)
+      .where('state', 'in', ['waiting', 'resting', 'watched', 'executing'])
       .orderBy('created_at'),
   )
 
-type ExitChange = Pick<PredictionExitRow, 'id' | 'state'> &
+/** Locks the exits of a purchase, so that one transaction at a time decides about them. */
+export const lockExits = (tx: Tx, entryOrderId: string): Promise<PredictionExitRow[]> =>
+  query(tx, 'select * from prediction_exit where entry_order_id = $1 order by id for update', [entryOrderId])
+
+type ExitChange = Pick<PredictionExitRow, 'id' | 'state' | 'attempts'> &
   Partial<Pick<PredictionExitRow, 'order_id' | 'exit_task_id' | 'error' | 'trigger_price'>> & {
     from: PredictionExitRow['state']
     now: Date
@@ -62,60 +91,67 @@ type ExitChange = Pick<PredictionExitRow, 'id' | 'state'> &
 /** Moves an exit on from one state; returns false if it has left that state meanwhile. */
 export async function changeExit(
   db: Queryable,
-  { id, from, state, order_id, exit_task_id, error, trigger_price, now }: ExitChange,
+  { id, from, state, attempts, order_id, exit_task_id, error, trigger_price, now }: ExitChange,
 ): Promise<boolean> {
   const rows = await query(
     db,
     `update prediction_exit set state = $2, order_id = coalesce($3, order_id),
        exit_task_id = coalesce($4, exit_task_id), error = $5, trigger_price = coalesce($6, trigger_price),
-       updated_at = $7
+       updated_at = $7, attempts = $9
      where id = $1 and state = $8 returning id`,
-    [id, state, order_id ?? null, exit_task_id ?? null, error ?? null, trigger_price ?? null, now, from],
+    [
+      id,
+      state,
+      order_id ?? null,
+      exit_task_id ?? null,
+      error ?? null,
+      trigger_price ?? null,
+      now,
+      from,
+      attempts,
+    ],
   )
   return rows.length > 0
 }
 
-/** Ends the other exits of a purchase, once one of them has sold its shares. */
-export async function endPair(
-  db: Queryable,
-  { id, entry_task_id: entryTaskId }: Pick<PredictionExitRow, 'id' | 'entry_task_id'>,
-  now: Date,
-): Promise<void> {
-  await query(
-    db,
-    `update prediction_exit set state = 'cancelled', updated_at = $3
-     where entry_task_id = $1 and id <> $2 and state in ('waiting', 'watched', 'resting')`,
-    [entryTaskId, id, now],
+/** The exit that a task executes, locked for its transaction; undefined once the exit was cancelled. */
+export async function lockExecuted(tx: Tx, taskId: string): Promise<PredictionExitRow | undefined> {
+  const [row] = await query<PredictionExitRow>(
+    tx,
+    `select * from prediction_exit where exit_task_id = $1 and state = 'executing' for update`,
+    [taskId],
   )
+  return row
+}
+export const exitOfTask = (db: Queryable, taskId: string): Promise<PredictionExitRow | undefined> =>
+  fetchOne(db, builder.selectFrom('prediction_exit').selectAll().where('exit_task_id', '=', taskId))
+
+export type ExitScope = {
+  /** Exits by their own ids, or by their orders; null means the exits of a market, of an outcome, or all. */
+  named: { exitIds: readonly string[]; orderIds: readonly string[] } | null
+  marketId: string | null
+  outcomeId: string | null
+}
+export type EndedExit = {
+  id: string
+  /** The orders of the exit that may still be open at the venue. */
+  orders: string[]
 }
 
-/** Ends exits whose resting order was cancelled on purpose, so that they are not placed again. */
-export async function endExitsOfOrders(db: Queryable, orderIds: readonly string[], now: Date): Promise<void> {
-  await query(
-    db,
-    `update prediction_exit set state = 'cancelled', updated_at = $2 where order_id = any($1) and state = 'resting'`,
-    [orderIds, now],
-  )
-}
-
-/** Ends the exits of a user that wait or are watched, of some orders, a market, an outcome, or all. */
-export async function cancelExits(
+/** Ends exits in whatever open state, for good: what of them is at the venue is left to the caller. */
+export const cancelExits = (
   db: Queryable,
   { userId, venue }: AccountKey,
-  {
-    ids,
-    marketId,
-    outcomeId,
-    now,
-  }: { ids: readonly string[] | null; marketId: string | null; outcomeId: string | null; now: Date },
-): Promise<string[]> {
-  const rows = await query<{ id: string }>(
+  { named, marketId, outcomeId, now }: ExitScope & { now: Date },
+): Promise<EndedExit[]> =>
+  query(
     db,
-    `update prediction_exit set state = 'cancelled', updated_at = $6
-     where user_id = $1 and venue = $2 and state in ('waiting', 'watched')
-       and ($3::uuid[] is null or id = any($3)) and ($4::text is null or market_id = $4)
-       and ($5::text is null or outcome_id = $5) returning id`,
-    [userId, venue, ids, marketId, outcomeId, now],
+    `update prediction_exit e set state = 'cancelled', updated_at = $7
+     where e.user_id = $1 and e.venue = $2 and e.state in ${openStates}
+       and ($3::uuid[] is null or e.id = any($3) or e.order_id = any($4)
+         or e.exit_task_id in (select task_id from prediction_order where order_id = any($4)))
+       and ($5::text is null or e.market_id = $5) and ($6::text is null or e.outcome_id = $6)
+     returning e.id, array(select o.order_id from prediction_order o where o.ended_at is null
+       and (o.order_id = e.order_id or o.task_id = e.exit_task_id)) as orders`,
+    [userId, venue, named?.exitIds ?? null, named?.orderIds ?? [], marketId, outcomeId, now],
   )
-  return rows.map(({ id }) => id)
-}

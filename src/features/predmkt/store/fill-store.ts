@@ -5,6 +5,7 @@ import type { SettlementState, TakerFee } from '#kernel/money/prediction-views.t
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import type { AccountKey } from './account-store.ts'
+import { releaseSold } from './exit-facts.ts'
 
 /** The account's own legs of trades, as the venue lists them. Only a confirmed one is money or shares. */
 
@@ -37,7 +38,10 @@ export function namedTrade(
 
 export type FillChange = { before: SettlementState | null; fill: PredictionFillRow }
 
-/** Stores trades, and returns those whose state has changed. A final state does not change any more. */
+/**
+ * Stores trades, and returns those whose state has changed. A final state does not change any more. Exits give up what
+ * was sold by hand.
+ */
 export async function recordTrades(
   db: Queryable,
   { userId, venue }: AccountKey,
@@ -48,6 +52,11 @@ export async function recordTrades(
     const change = await recordTrade(db, { userId, venue }, named)
     if (change) changes.push(change)
   }
+  await releaseSold(
+    db,
+    { userId, venue },
+    changes.map(({ fill }) => fill),
+  )
   return changes
 }
 

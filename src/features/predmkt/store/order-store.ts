@@ -6,6 +6,8 @@ import type { AccountKey } from './account-store.ts'
 
 /** The orders that tasks have signed, and what of cash and shares they lock. */
 
+const unsettled = `settlement not in ('confirmed', 'failed')`
+
 type NewOrder = AccountKey & {
   taskId: string
   leg: PredictionOrderRow['leg']
@@ -67,12 +69,35 @@ export const openOrderRows = (db: Queryable, { userId, venue }: AccountKey): Pro
       .orderBy('at', 'desc'),
   )
 
+/**
+ * The orders that are compared with the venue: those that outlive their tasks, and those that have ended while what the
+ * venue shows of them can still change here.
+ */
+export const followedOrders = (db: Queryable, { userId, venue }: AccountKey): Promise<PredictionOrderRow[]> =>
+  query(
+    db,
+    `select * from prediction_order o where user_id = $1 and venue = $2 and followed and (rests or not exists
+       (select from task where id = o.task_id and status in ('pending', 'running'))) order by at desc`,
+    [userId, venue],
+  )
+
+/** Notes that an order ends because somebody has asked for it, before the venue is asked. */
+export async function noteCancelAsked(db: Queryable, orderIds: readonly string[]): Promise<void> {
+  await query(
+    db,
+    'update prediction_order set cancel_asked = true where order_id = any($1) and not cancel_asked',
+    [orderIds],
+  )
+}
+
 export type OrderChange = {
   orderId: string
   status: PredictionOrderStatus
   matchedUnits?: bigint
   /** Whether the order outlives its task, and then locks cash or shares by itself. */
   rests?: boolean
+  /** Whether the order has ended, and what matched before was not read since. */
+  isUnread?: boolean
   now: Date
 }
 const endStatuses: readonly PredictionOrderStatus[] = [
@@ -85,18 +110,47 @@ const endStatuses: readonly PredictionOrderStatus[] = [
 ]
 export const isEndStatus = (status: PredictionOrderStatus): boolean => endStatuses.includes(status)
 
-/** Stores the state of an order. An order that has ended does not change any more. */
+/** After so many readings without the order, and so long after the first of them, it counts as ended. */
+const missesMax = 5
+const lostAfterMs = 5 * 60_000
+/** A lost order that the venue lists again within this time is open again. */
+const returnsWithinMs = 24 * 3_600_000
+
+/** Whether the venue has not known the order for so long that it counts as ended. */
+export const isLost = (
+  { misses, missing_since: since }: Pick<PredictionOrderRow, 'misses' | 'missing_since'>,
+  now: Date,
+): boolean => misses >= missesMax && since !== null && now.getTime() - since.getTime() >= lostAfterMs
+
+/** `isLost` of the row before its change. */
+const wasLost = `(p.misses >= ${missesMax}
+  and p.missing_since <= $6::timestamptz - interval '${lostAfterMs} milliseconds')`
+
+/**
+ * Stores the state of an order, and returns whether this has ended it. An end is final, unless the order was lost and
+ * the venue lists it again; what has matched only grows. The order is followed until its trades are listed and settled.
+ */
 export async function changeOrder(
   db: Queryable,
-  { orderId, status, matchedUnits, rests, now }: OrderChange,
+  { orderId, status, matchedUnits, rests, isUnread = false, now }: OrderChange,
 ): Promise<boolean> {
-  const rows = await query(
+  const rows = await query<{ has_ended: boolean }>(
     db,
-    `update prediction_order set status = $2, matched = coalesce($3::numeric, matched),
-       rests = coalesce($4, rests), ended_at = case when $5 then $6::timestamptz end
-     where order_id = $1 and ended_at is null
-       and (status <> $2 or matched <> coalesce($3::numeric, matched) or rests <> coalesce($4, rests))
-     returning order_id`,
+    `update prediction_order o set status = case when b.is_open then $2 else o.status end, matched = b.matched,
+       rests = coalesce($4, o.rests), followed = b.followed, missing_since = null, misses = 0,
+       ended_at = case when not b.is_open then o.ended_at when $5 then coalesce(o.ended_at, $6::timestamptz) end
+     from (select p.order_id, p.ended_at is null as was_open, p.ended_at is null or ${wasLost} as is_open,
+         m.matched, case when not $5 or $7 then p.followed or ${wasLost}
+           else coalesce(f.final, 0) < m.matched or coalesce(f.is_open, false) end as followed
+       from prediction_order p
+       cross join lateral (select greatest(p.matched, coalesce($3::numeric, p.matched)) as matched) m
+       cross join lateral (select bool_or(${unsettled}) as is_open,
+         sum(size) filter (where settlement in ('confirmed', 'failed')) as final
+         from prediction_fill where order_id = p.order_id and $5) f
+       where p.order_id = $1 for update of p) b
+     where o.order_id = b.order_id and (o.matched <> b.matched or o.followed <> b.followed or o.misses > 0
+       or (b.is_open and (o.status <> $2 or o.rests <> coalesce($4, o.rests))))
+     returning b.was_open and o.ended_at is not null as has_ended`,
     [
       orderId,
       status,
@@ -104,23 +158,43 @@ export async function changeOrder(
       rests ?? null,
       isEndStatus(status),
       now,
+      isUnread,
     ],
   )
-  return rows.length > 0
+  return rows[0]?.has_ended ?? false
 }
 
-const unsettled = `settlement not in ('confirmed', 'failed')`
+/** Notes that the venue does not know an order, and returns whether this has ended it. */
+export async function noteMissed(db: Queryable, row: PredictionOrderRow, now: Date): Promise<boolean> {
+  const missed = { misses: row.misses + 1, missing_since: row.missing_since ?? now }
+  const isGone = isLost(missed, now)
+  const endedAt = row.ended_at ?? (isGone ? now : null)
+  const isForgotten = endedAt !== null && isGone && now.getTime() - endedAt.getTime() >= returnsWithinMs
+  const rows = await query(
+    db,
+    `update prediction_order set misses = $2, missing_since = $3, followed = $4, ended_at = $5,
+       status = case when ended_at is null and $5::timestamptz is not null then 'cancelled' else status end
+     where order_id = $1 and misses = $6 and followed returning order_id`,
+    [row.order_id, missed.misses, missed.missing_since, !isForgotten, endedAt, row.misses],
+  )
+  return rows.length > 0 && row.ended_at === null && endedAt !== null
+}
 
 /** An exit has no hold in the ledger, so its order locks the shares from its signature on. */
 const locksShares = `(o.rests or o.leg <> 'order')`
 
-/** Cash that purchases lock whose task has ended: the open rest of each, and its matches that are not settled. */
+/** What of an order has no trade yet: its open rest, and matches that the venue has not listed. */
+const unlisted = `greatest(case when o.ended_at is null then o.size else o.matched end - coalesce(
+  (select sum(f.size) from prediction_fill f where f.order_id = o.order_id), 0), 0)`
+const isCounted = '(o.ended_at is null or o.followed)'
+
+/** Cash that purchases lock whose task has ended: what of them has no trade yet, and trades that are not settled. */
 export async function restingCash(db: Queryable, { userId, venue }: AccountKey): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
-    `select coalesce((select sum(ceil(making * (size - matched) / size
-           * (1 + coalesce((fee #>> '{builder,makerBps}')::numeric, 0) / 10000))) from prediction_order
-         where user_id = $1 and venue = $2 and side = 'buy' and rests and ended_at is null), 0)
+    `select coalesce((select sum(ceil(making * ${unlisted} / size
+           * (1 + coalesce((fee #>> '{builder,makerBps}')::numeric, 0) / 10000))) from prediction_order o
+         where user_id = $1 and venue = $2 and side = 'buy' and rests and ${isCounted}), 0)
        + coalesce((select sum(f.cash + f.fee) from prediction_fill f join prediction_order o using (order_id)
          where f.user_id = $1 and f.venue = $2 and f.side = 'buy' and o.rests and f.${unsettled}), 0) as units`,
     [userId, venue],
@@ -135,9 +209,9 @@ export async function restingShares(
 ): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
-    `select coalesce((select sum(size - matched) from prediction_order o
+    `select coalesce((select sum(${unlisted}) from prediction_order o
          where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and ${locksShares}
-           and ended_at is null), 0)
+           and ${isCounted}), 0)
        + coalesce((select sum(f.size) from prediction_fill f join prediction_order o using (order_id)
          where f.user_id = $1 and f.venue = $2 and f.outcome_id = $3 and f.side = 'sell' and ${locksShares}
            and f.${unsettled}), 0) as units`,
@@ -157,18 +231,6 @@ export async function unsettledOf(
     `select coalesce(sum(size), 0) as units from prediction_fill
      where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'buy' and ${unsettled}`,
     [userId, venue, outcomeId],
-  )
-  return BigInt(row?.units ?? 0)
-}
-
-/** What the exits of a purchase have sold or are selling; a match that failed has sold nothing. */
-export async function soldOfEntry(db: Queryable, entryOrderId: string): Promise<bigint> {
-  const [row] = await query<{ units: string }>(
-    db,
-    `select coalesce(sum(o.matched - (select coalesce(sum(f.size), 0) from prediction_fill f
-       where f.order_id = o.order_id and f.settlement = 'failed')), 0) as units
-     from prediction_order o where o.entry_order_id = $1`,
-    [entryOrderId],
   )
   return BigInt(row?.units ?? 0)
 }

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  type ExitFacts,
+  goneText,
+  nextOfPair,
+  type OrderFacts,
+  type PairFacts,
+  releasesOf,
+  type SaleFacts,
+  sellableUnits,
+} from './exit-rules.ts'
+
+const shares = (count: number): bigint => BigInt(Math.round(count * 1e6))
+const now = new Date('2026-12-01T00:00:00Z')
+const book = { bidMicros: 400_000n, tickMicros: 10_000n, minSizeUnits: shares(5) }
+
+const order = (more: Partial<OrderFacts> = {}): OrderFacts => ({
+  isEnded: true,
+  isEndKnown: true,
+  sizeUnits: shares(100),
+  matchedUnits: 0n,
+  confirmedUnits: 0n,
+  failedUnits: 0n,
+  openUnits: 0n,
+  ...more,
+})
+const bought = (units: number): OrderFacts =>
+  order({ matchedUnits: shares(units), confirmedUnits: shares(units) })
+const saleOf = (leg: 'tp' | 'sl', more: Partial<SaleFacts> = {}): SaleFacts => ({
+  ...order(),
+  orderId: `${leg} order`,
+  leg,
+  taskId: `${leg} task`,
+  isTaskRunning: false,
+  isSent: true,
+  isResolved: false,
+  ...more,
+})
+const exitOf = (leg: 'tp' | 'sl', state: ExitFacts['state'], more: Partial<ExitFacts> = {}): ExitFacts => ({
+  id: leg,
+  leg,
+  state,
+  orderId: state === 'resting' ? `${leg} order` : null,
+  taskId: state === 'executing' || state === 'resting' ? `${leg} task` : null,
+  isTaskRunning: false,
+  taskError: null,
+  triggerMicros: leg === 'tp' ? 600_000n : 300_000n,
+  triggerPercentage: null,
+  attempts: 0,
+  retryAt: null,
+  ...more,
+})
+const pairOf = (more: Partial<PairFacts> = {}, entry: Partial<PairFacts['entry']> = {}): PairFacts => ({
+  now,
+  entry: { ...bought(100), releasedUnits: 0n, averageMicros: 400_000n, mayReturn: false, ...entry },
+  sales: [],
+  exits: [],
+  freeUnits: undefined,
+  book,
+  isMarketOver: false,
+  ...more,
+})
+const statesOf = ({ moves }: ReturnType<typeof nextOfPair>) =>
+  Object.fromEntries(moves.map(({ exit, state }) => [exit.leg, state]))
+const live = (leg: 'tp' | 'sl', more: Partial<SaleFacts> = {}) =>
+  saleOf(leg, { isEnded: false, isEndKnown: false, ...more })
+
+describe('the exits of a purchase', () => {
+  test('a stop-loss that sold a part is armed again for the rest, and the take-profit stays', () => {
+    const sold = saleOf('sl', { matchedUnits: shares(60), confirmedUnits: shares(60) })
+    const exits = [exitOf('sl', 'executing'), exitOf('tp', 'resting')]
+    const step = nextOfPair(pairOf({ sales: [sold, saleOf('tp')], exits }))
+    assert.deepEqual(statesOf(step), { sl: 'watched', tp: 'waiting' })
+    const bid = { ...book, bidMicros: 200_000n }
+    const next = nextOfPair(
+      pairOf({ sales: [sold, saleOf('tp')], exits: [exitOf('sl', 'watched')], book: bid }),
+    )
+    assert.equal(next.moves[0]?.sale?.sizeUnits, shares(40))
+  })
+
+  test('nothing is armed and nothing ends before every trade of the purchase is listed and settled', () => {
+    const entries: Partial<OrderFacts>[] = [
+      { matchedUnits: shares(100), confirmedUnits: 0n },
+      { matchedUnits: shares(100), confirmedUnits: shares(60) },
+      { matchedUnits: shares(100), confirmedUnits: shares(60), openUnits: shares(40) },
+      // The gateway has cancelled it, and has not read what matched before.
+      { matchedUnits: 0n, confirmedUnits: 0n, isEndKnown: false },
+      { isEnded: false },
+    ]
+    for (const entry of entries) {
+      const exits = [exitOf('sl', 'waiting'), exitOf('tp', 'waiting')]
+      assert.deepEqual(
+        nextOfPair(pairOf({ exits }, entry)).moves,
+        [],
+        JSON.stringify(entry, (_, v) => String(v)),
+      )
+    }
+    const nothing = { matchedUnits: 0n, confirmedUnits: 0n }
+    const exits = [exitOf('sl', 'waiting')]
+    assert.deepEqual(statesOf(nextOfPair(pairOf({ exits }, nothing))), { sl: 'cancelled' })
+    assert.deepEqual(nextOfPair(pairOf({ exits }, { ...nothing, mayReturn: true })).moves, [])
+  })
+
+  test('a take-profit whose trades are not all settled ends nothing, and one that failed is placed again', () => {
+    const exits = [exitOf('sl', 'watched'), exitOf('tp', 'resting')]
+    const step = (more: Partial<SaleFacts>) =>
+      statesOf(nextOfPair(pairOf({ sales: [saleOf('tp', { matchedUnits: shares(100), ...more })], exits })))
+    assert.deepEqual(step({}), {})
+    assert.deepEqual(step({ openUnits: shares(100) }), {})
+    assert.deepEqual(step({ failedUnits: shares(100) }), { tp: 'waiting' })
+    assert.deepEqual(step({ confirmedUnits: shares(70), failedUnits: shares(30) }), { tp: 'waiting' })
+    assert.deepEqual(step({ confirmedUnits: shares(100) }), { sl: 'cancelled', tp: 'filled' })
+  })
+
+  test('a sale replaces the order of the other exit, and sells what that one has left', () => {
+    const bid = { ...book, bidMicros: 200_000n }
+    const resting = live('tp', { matchedUnits: shares(60), openUnits: shares(60) })
+    const pair = pairOf({
+      sales: [resting],
+      exits: [exitOf('sl', 'watched'), exitOf('tp', 'resting')],
+      book: bid,
+    })
+    const { moves } = nextOfPair({ ...pair, freeUnits: 0n })
+    assert.deepEqual(
+      moves.map(({ state, sale }) => [state, sale]),
+      [['executing', { type: 'match', sizeUnits: shares(40), priceMicros: null, replaces: ['tp order'] }]],
+    )
+    // The cancel has crossed another fill, which the order shows before the list of trades, or the other way round.
+    for (const more of [
+      { matchedUnits: shares(90) },
+      { openUnits: shares(90) },
+      { confirmedUnits: shares(90) },
+    ]) {
+      const ended = saleOf('tp', { ...more })
+      assert.equal(sellableUnits({ ...pair, sales: [ended] }, shares(500)), shares(10))
+    }
+    assert.equal(sellableUnits({ ...pair, sales: [saleOf('tp')] }, shares(7)), shares(7))
+  })
+
+  test('one exit executes at a time, and an order that no exit stands for is cancelled', () => {
+    const bid = { ...book, bidMicros: 200_000n }
+    const waiting = [exitOf('tp', 'waiting'), exitOf('sl', 'watched')]
+    const both = nextOfPair(pairOf({ exits: waiting, book: bid }))
+    assert.deepEqual(statesOf(both), { sl: 'executing' })
+    const running = [exitOf('sl', 'executing', { isTaskRunning: true }), exitOf('tp', 'waiting')]
+    assert.deepEqual(nextOfPair(pairOf({ exits: running, book: bid })).moves, [])
+    const left = nextOfPair(pairOf({ sales: [live('tp')], exits: [exitOf('sl', 'watched')] }))
+    assert.deepEqual(left.strays, ['tp order'])
+    const own = nextOfPair(pairOf({ sales: [live('tp')], exits: [exitOf('tp', 'executing')] }))
+    assert.deepEqual([statesOf(own), own.strays], [{ tp: 'resting' }, []])
+    const sent = nextOfPair(pairOf({ sales: [live('tp', { isTaskRunning: true })], exits: [] }))
+    assert.deepEqual(sent.strays, [])
+  })
+
+  test('exits whose shares were sold by hand end and say so', () => {
+    const exits = [exitOf('sl', 'watched'), exitOf('tp', 'resting')]
+    const step = nextOfPair(pairOf({ sales: [live('tp')], exits }, { releasedUnits: shares(100) }))
+    assert.deepEqual(
+      step.moves.map(({ exit, state, error }) => [exit.leg, state, error]),
+      [
+        ['sl', 'cancelled', goneText],
+        ['tp', 'cancelled', goneText],
+      ],
+    )
+    assert.deepEqual(step.strays, ['tp order'])
+    const part = nextOfPair(pairOf({ sales: [live('tp')], exits }, { releasedUnits: shares(30) }))
+    assert.deepEqual([statesOf(part), part.strays], [{ tp: 'waiting' }, ['tp order']])
+    const next = [exitOf('tp', 'waiting')]
+    const [placed] = nextOfPair(
+      pairOf({ sales: [saleOf('tp')], exits: next }, { releasedUnits: shares(30) }),
+    ).moves
+    assert.equal(placed?.sale?.sizeUnits, shares(70))
+  })
+
+  test('a sale by hand takes unprotected shares first, and then those of the earliest purchase', () => {
+    const lots = [
+      { id: 'a', leftUnits: shares(100) },
+      { id: 'b', leftUnits: shares(50) },
+    ]
+    assert.deepEqual(releasesOf(lots, shares(400)), [])
+    assert.deepEqual(releasesOf(lots, shares(150)), [])
+    assert.deepEqual(releasesOf(lots, shares(60)), [{ id: 'a', units: shares(90) }])
+    assert.deepEqual(releasesOf(lots, shares(20)), [
+      { id: 'a', units: shares(100) },
+      { id: 'b', units: shares(30) },
+    ])
+    assert.deepEqual(releasesOf(lots, -1n), [
+      { id: 'a', units: shares(100) },
+      { id: 'b', units: shares(50) },
+    ])
+  })
+
+  test('a sale that sold nothing waits longer each time, and a percentage is put on the tick above', () => {
+    const error = 'The venue cannot be reached'
+    const exits = [exitOf('sl', 'executing', { attempts: 2, taskError: error })]
+    const [move] = nextOfPair(pairOf({ exits })).moves
+    assert.deepEqual([move?.state, move?.attempts, move?.error], ['watched', 3, error])
+    const other = { exits: [exitOf('tp', 'waiting'), exitOf('sl', 'watched')], freeUnits: 0n }
+    const bids = { ...book, bidMicros: 200_000n }
+    assert.deepEqual(
+      nextOfPair(pairOf({ ...other, book: bids })).moves.map(({ state, attempts }) => [state, attempts]),
+      [
+        ['watched', 1],
+        ['waiting', 1],
+      ],
+    )
+    const held = exitOf('sl', 'watched', { retryAt: new Date(now.getTime() + 1) })
+    const bid = { ...book, bidMicros: 200_000n }
+    assert.deepEqual(nextOfPair(pairOf({ exits: [held], book: bid })).moves, [])
+    const percent = exitOf('tp', 'waiting', { triggerMicros: null, triggerPercentage: 123_400n })
+    assert.equal(nextOfPair(pairOf({ exits: [percent] })).moves[0]?.triggerMicros, 450_000n)
+    const high = exitOf('tp', 'waiting', { triggerMicros: null, triggerPercentage: 99_000_000n })
+    assert.equal(nextOfPair(pairOf({ exits: [high] })).moves[0]?.triggerMicros, 990_000n)
+  })
+
+  test('the end of the market ends exits in whatever state without an order', () => {
+    for (const state of ['waiting', 'watched'] as const) {
+      const exits = [exitOf('sl', state), exitOf('tp', state)]
+      const step = nextOfPair(pairOf({ exits, isMarketOver: true, book: undefined }))
+      assert.deepEqual(statesOf(step), { sl: 'cancelled', tp: 'cancelled' })
+    }
+  })
+})

@@ -1,0 +1,221 @@
+/** Exits that are cancelled, that lose their shares, their order or their key, and accounts that cannot be compared. */
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { operatorOf } from '../harness/admin.ts'
+import { dataFolder, eventually } from '../harness/gateway.ts'
+import { atVenue, executed, micros, setUp, statusOf } from './predmkt-calls.ts'
+import { type ExitApp, type InjectedFault, openExitApp, outcomeOf, whole } from './predmkt-exit-app.ts'
+import { createFundedPerson, type Person } from './users.ts'
+import { polygon } from './world.ts'
+
+describe('ends of exits of purchases', () => {
+  let app: ExitApp
+  before(async () => {
+    app = await openExitApp()
+  })
+  afterEach(() => app.calm())
+  after(() => app?.[Symbol.asyncDispose]())
+
+  test('a take-profit that its user has cancelled stays cancelled, although the reply was lost', async () => {
+    const { ada, buy, countOf, eventsOf, exitWith, exitsOf, marketAt, noExits, userOf, venue } = app
+    const market = await marketAt('ada-winter-wins-the-mayoral-race')
+    await buy(ada, market, { take_profit_price: '0.6', stop_loss_price: '0.2' })
+    const exit = await exitWith(ada, market, 'tp', 'live')
+    const wiped = await eventsOf(ada, 'predmkt.order.cancelled_by_venue')
+    await venue('POST', '/faults', { effect: 'dropReply', endpoint: 'clob', type: '/order', count: 1 })
+    const { result } = await executed(ada, '/predmkt/order/cancel', { order_id: exit.id })
+    assert.deepEqual(result, { canceled: [exit.id], not_canceled: {} })
+    const user = await userOf(ada)
+    const open = `select count(*) from prediction_exit where user_id = $1 and market_id = $2 and leg = 'tp'
+      and state in ('waiting', 'resting', 'watched', 'executing')`
+    const synced = `select count(*) from prediction_order where order_id = $1 and ended_at is not null`
+    await eventually(
+      async () => ((await countOf(synced, [exit.id])) === 1 ? true : undefined),
+      'the order has ended',
+    )
+    assert.equal(await countOf(open, [user, market.condition_id]), 0)
+    // The stop-loss is compared again and again with the same state that would place a take-profit.
+    await venue('POST', '/faults', {
+      effect: 'latency',
+      latencyMs: 1,
+      endpoint: 'clob',
+      type: '/data/trades',
+    })
+    await eventually(async () => {
+      const found = (await venue<InjectedFault[]>('GET', '/faults')).find(
+        ({ fault }) => fault.type === '/data/trades',
+      )
+      return (found?.struck ?? 0) >= 3 ? true : undefined
+    }, 'the account was compared three times')
+    assert.deepEqual(
+      (await exitsOf(ada, market)).map(({ leg, status }) => [leg, status]),
+      [['sl', 'watched']],
+    )
+    assert.deepEqual(await eventsOf(ada, 'predmkt.order.cancelled_by_venue'), wiped)
+    const all = await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
+    assert.equal((all.result.canceled as unknown as string[]).length, 1)
+    await noExits(ada, market)
+  })
+
+  test('an order that no exit stands for any more is cancelled, and a wipe beside a fall of the price sells once', async () => {
+    const { ada, buy, database, exitWith, exitsOf, marketAt, noExits, salesOf, sharesOf, userOf, venue } = app
+    const slug = 'gamma-is-the-largest-company'
+    const market = await marketAt(slug)
+    const bought = await buy(ada, market, { take_profit_price: '0.6', stop_loss_price: '0.3' })
+    const first = await exitWith(ada, market, 'tp', 'live')
+    const ended = `update prediction_exit set state = 'cancelled' where user_id = $1 and market_id = $2 and leg = 'tp'`
+    await database.query(ended, [await userOf(ada), market.condition_id])
+    await eventually(
+      async () =>
+        (await salesOf(ada, market)).some(({ id, status }) => id === first.id && status === 'CANCELED') ||
+        undefined,
+      'the order is cancelled',
+    )
+    const armed = ended.replace('cancelled', 'waiting')
+    await database.query(armed, [await userOf(ada), market.condition_id])
+    await exitWith(ada, market, 'tp', 'live')
+    for (const type of ['/book', '/books'])
+      await venue('POST', '/faults', { effect: 'status', status: 503, endpoint: 'clob', type })
+    await venue('POST', '/restart', { forMs: 500, nextMs: 500, wipe: true })
+    await venue('POST', '/price', { market: slug, price: 0.2 })
+    await eventually(
+      async () =>
+        (await exitsOf(ada, market)).some(({ leg, status }) => leg === 'tp' && status === 'waiting') ||
+        undefined,
+      'the take-profit waits',
+    )
+    await venue('DELETE', '/faults')
+    await eventually(
+      async () => (await sharesOf(ada, market)) < micros('0.01') || undefined,
+      'the stop-loss has sold',
+    )
+    await noExits(ada, market)
+    const sales = await salesOf(ada, market)
+    assert.equal(
+      sales.reduce((sum, { matched }) => sum + micros(matched), 0n),
+      whole(bought),
+    )
+    assert.ok(sales.every(({ status }) => status !== 'LIVE'))
+  })
+
+  test('accounts that cannot be compared stop nobody, and a user has a bounded number of exits', async () => {
+    const { ada, buy, database, exitWith, gateway, marketAt, noExits, userOf, venue } = app
+    const slug = 'recession-declared-next-year'
+    const market = await marketAt(slug)
+    const strangers = await Promise.all([1, 2, 3].map(() => createFundedPerson(gateway.url)))
+    for (const person of strangers) {
+      await setUp(person)
+      // Their keys cannot be opened any more, and their accounts are always due first.
+      await database.query(
+        `update prediction_key set id = gen_random_uuid(), wrapped_dek = '\\x00' where user_id = $1`,
+        [await userOf(person)],
+      )
+      await database.query(`update prediction_account set sync_at = '2020-01-01' where user_id = $1`, [
+        await userOf(person),
+      ])
+    }
+    await buy(ada, market, { stop_loss_price: '0.3' })
+    await exitWith(ada, market, 'sl', 'watched')
+    await venue('POST', '/price', { market: slug, price: 0.2 })
+    await noExits(ada, market)
+
+    const user = await userOf(ada)
+    await database.query(
+      `insert into prediction_exit (id, user_id, venue, entry_task_id, entry_order_id, leg, market_id, outcome_id,
+         trigger_price, state, created_at, updated_at)
+       select gen_random_uuid(), $1, 'polymarket', gen_random_uuid(), 'none ' || n, 'sl', 'none', '1', 10000,
+         'waiting', now(), now() from generate_series(1, 200) n`,
+      [user],
+    )
+    const order = { outcome_id: outcomeOf(market), side: 'BUY', order_type: 'FOK', amount_usd: '4' }
+    const { status, body } = await ada.call('POST /predmkt/order', {
+      body: { ...order, stop_loss_price: '0.1' },
+    })
+    assert.deepEqual([status, body.code], [409, 'conflict'], JSON.stringify(body))
+    assert.match(JSON.stringify(body), /200 exits/)
+    await executed(ada, '/predmkt/order', order)
+    await database.query(`delete from prediction_exit where user_id = $1 and market_id = 'none'`, [user])
+  })
+
+  test('an exit whose shares have left the wallet ends', async () => {
+    const {
+      ada,
+      bob,
+      buy,
+      countOf,
+      database,
+      exitWith,
+      exitsOf,
+      marketAt,
+      noExits,
+      sharesOf,
+      userOf,
+      world,
+    } = app
+    const slug = 'ben-summer-wins-the-mayoral-race'
+    const market = await marketAt(slug)
+    await buy(ada, market, { stop_loss_price: '0.2' })
+    await exitWith(ada, market, 'sl', 'watched')
+    const [from, to] = await Promise.all([statusOf(ada), statusOf(bob)])
+    const moved = (await atVenue(ada)).find(({ outcome_id: id }) => id === outcomeOf(market))!
+    const url = world.manifest.urls.evm[polygon]
+    const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
+    const number = (value: string | number) => word(BigInt(value).toString(16))
+    const data = `0xf242432a${word(from.safe_address)}${word(to.safe_address)}${number(moved.outcome_id!)}${number(moved.amount)}${number(160)}${number(0)}`
+    await world.rpc('anvil_setBalance', [from.safe_address, '0xde0b6b3a7640000'], url)
+    await world.rpc('anvil_impersonateAccount', [from.safe_address], url)
+    await world.rpc('eth_sendTransaction', [{ from: from.safe_address, to: moved.token_address, data }], url)
+    await eventually(async () => ((await sharesOf(ada, market)) === 0n ? true : undefined), 'they have left')
+    const user = await userOf(ada)
+    const short = 'select count(*) from prediction_order where user_id = $1 and short_since is not null'
+    const readAgain = () =>
+      database.query('update prediction_account set shares_read_at = null where user_id = $1', [user])
+    await eventually(async () => {
+      await readAgain()
+      return (await countOf(short, [user])) > 0 ? true : undefined
+    }, 'the shares are missed')
+    assert.equal((await exitsOf(ada, market)).length, 1, 'one reading ends no exit')
+    await database.query(
+      `update prediction_order set short_since = short_since - interval '10 minutes' where user_id = $1`,
+      [user],
+    )
+    await readAgain()
+    await noExits(ada, market)
+  })
+
+  test('a key that the venue has lost is missing in the status, and the next set-up replaces it', async () => {
+    const { ada, bob, buy, countOf, exitWith, gateway, marketAt, salesOf, userOf, venue } = app
+    const slug = 'ada-winter-wins-the-mayoral-race'
+    const market = await marketAt(slug)
+    const earlier = (await salesOf(ada, market)).length
+    const bought = await buy(ada, market, { take_profit_price: '0.6', stop_loss_price: '0.3' })
+    await exitWith(ada, market, 'tp', 'live')
+    const loseKeys = async (person: Person) => venue('POST', '/lose-keys', { owner: person.evm })
+    await loseKeys(ada)
+    const status = await statusOf(ada)
+    assert.deepEqual(
+      [status.setup_complete, status.steps.filter(({ done }) => !done).map(({ key }) => key)],
+      [false, ['key']],
+    )
+    await venue('POST', '/price', { market: slug, price: 0.2 })
+    await executed(ada, '/predmkt/setup')
+    assert.equal((await statusOf(ada)).setup_complete, true)
+    await eventually(
+      async () =>
+        (await salesOf(ada, market))
+          .slice(earlier)
+          .some(({ matched }) => micros(matched) === whole(bought)) || undefined,
+      'the stop-loss has sold',
+    )
+
+    await buy(bob, market, { stop_loss_price: '0.1' })
+    await exitWith(bob, market, 'sl', 'watched')
+    await loseKeys(bob)
+    using folder = dataFolder()
+    const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+    await operator.act('left', 'users', 'freeze', bob.agentId)
+    const keys = 'select count(*) from prediction_key where user_id = $1 and revoked_at is null'
+    const user = await userOf(bob)
+    await eventually(async () => ((await countOf(keys, [user])) === 0 ? true : undefined), 'it is revoked')
+  })
+})
