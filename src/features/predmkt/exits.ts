@@ -180,8 +180,16 @@ async function start(
 ): Promise<string> {
   const { enqueue, exitTasks, policy, chain } = deps
   const { leg, entry_order_id } = exit
-  const data: ExitTaskData = { wallet, terms, leg, entry_order_id, cost_units: '0', replaces }
-  const action = { userId, ...orderFacts(deps, { side: 'sell' }, 0n), principal: 'gateway' as const }
+  const data: ExitTaskData = {
+    wallet,
+    terms,
+    leg,
+    entry_order_id,
+    cost_units: '0',
+    counted_units: '0',
+    replaces,
+  }
+  const action = { userId, ...orderFacts(deps, 0n), principal: 'gateway' as const }
   const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
   const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
   return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })

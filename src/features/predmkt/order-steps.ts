@@ -69,7 +69,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
       externalId: prepared.orderId,
       account: data.wallet.owner,
       action: prepared.action,
-      facts: orderFacts(deps, terms, BigInt(data.cost_units)),
+      facts: orderFacts(deps, BigInt(data.counted_units)),
       bodyOf: (signature) => venue.orderBody(prepared, signature, credentials.key),
       writes: (tx) =>
         noteOrder(tx, {

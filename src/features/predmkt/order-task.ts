@@ -25,6 +25,8 @@ export type OrderTaskData = {
   entry_order_id?: string
   /** What the order can cost at most, its fee included. */
   cost_units: string
+  /** What the order counts to the limits of the policy. */
+  counted_units: string
   exits?: ExitTerms[]
   order_id?: string
   market_id?: string
