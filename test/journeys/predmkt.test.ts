@@ -36,6 +36,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     const person = await createFundedPerson(gateway.url)
     const early = await person.call('POST /predmkt/setup', { body: {} })
     assert.deepEqual([early.status, early.body.code], [409, 'disclaimer_required'])
+    assert.match(String(early.body.disclaimer), /can become worthless/)
     await setUp(person)
     return person
   }

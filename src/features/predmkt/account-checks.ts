@@ -2,17 +2,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import type { VenueCredentials } from '#kernel/money/prediction-venue.ts'
 import type { PredmktDeps } from './deps.ts'
-import { accountOf, disclaimerOf, walletOfRow } from './store/account-store.ts'
+import { accountOf, walletOfRow } from './store/account-store.ts'
 
 /** What an operation asks of the account before a task exists. */
-
-export async function assertAcknowledged({ db }: Pick<PredmktDeps, 'db'>, userId: string): Promise<void> {
-  if ((await disclaimerOf(db, userId))?.at) return
-  throw new Fault(
-    'disclaimer_required',
-    'The disclaimer on prediction markets was not acknowledged yet: `predmkt_acknowledge_disclaimer` does that',
-  )
-}
 
 export const setupIncomplete = (missing: readonly string[]): Fault =>
   new Fault('setup_incomplete', `The set-up lacks ${missing.join(', ')}: \`predmkt_setup\` completes it`, {

@@ -5,12 +5,7 @@ import type { OutcomeQuote, PredictionMarket } from '#kernel/money/prediction-vi
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
-import {
-  type AccessCheck,
-  assertAcknowledged,
-  type TradingAccount,
-  tradingAccount,
-} from './account-checks.ts'
+import { type AccessCheck, type TradingAccount, tradingAccount } from './account-checks.ts'
 import {
   cashAccount,
   cashLedgerToken,
@@ -22,6 +17,7 @@ import {
   sharesOf,
 } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { assertAcknowledged } from './disclaimer.ts'
 import { exitTermsOf } from './exit-request.ts'
 import {
   assertOnGrid,

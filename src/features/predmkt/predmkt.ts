@@ -1,11 +1,11 @@
-import { type ActScope, toActScope } from '#kernel/contract/caller.ts'
+import { toActScope } from '#kernel/contract/caller.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
-import { query } from '#store/query.ts'
 import { createAccessCheck } from './account-checks.ts'
 import { createAccountSync } from './account-sync.ts'
 import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { acknowledge } from './disclaimer.ts'
 import { createExitKind } from './exit-task.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund } from './fund-admission.ts'
@@ -77,13 +77,3 @@ const factsOf = ({ venue, limits }: Pick<PredmktDeps, 'venue' | 'limits'>) => ({
     min_fund_usd: limits.minFundUsd,
   },
 })
-
-async function acknowledge({ clock, limits }: PredmktDeps, userId: string, { tx }: ActScope) {
-  const [row] = await query<{ at: Date }>(
-    tx,
-    `update app_user set disclaimer_acknowledged_at = coalesce(disclaimer_acknowledged_at, $2)
-     where id = $1 returning disclaimer_acknowledged_at as at`,
-    [userId, clock.now()],
-  )
-  return { acknowledged_at: row!.at.toISOString(), version: limits.disclaimerVersion }
-}

@@ -8,6 +8,7 @@ export type UserRow = {
   email: string | null
   plan: Generated<string>
   disclaimer_acknowledged_at: Generated<Date | null>
+  disclaimer_version: Generated<string | null>
   suspended_at: Generated<Date | null>
   created_at: Date
 }
