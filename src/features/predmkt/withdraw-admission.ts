@@ -108,7 +108,7 @@ async function fundWithdrawal(deps: PredmktDeps, { action: { userId }, data }: W
   const gas =
     data.token === 'pusd'
       ? undefined
-      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit })
+      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit, isExit: true })
   const spend = {
     account: cashAccount(deps, userId),
     amountUnits: units,
