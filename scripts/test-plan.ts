@@ -82,6 +82,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/order-shares.test.ts',
       'test/journeys/predmkt-cases.test.ts',
       'test/journeys/predmkt-money-cases.test.ts',
+      'test/journeys/predmkt-restrictions.test.ts',
       'test/journeys/predmkt-wallet.test.ts',
       'test/journeys/recharge-strays.test.ts',
       'test/journeys/sponsor-budget.test.ts',

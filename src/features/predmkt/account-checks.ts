@@ -32,6 +32,16 @@ export async function tradingAccount(
   return { wallet: walletOfRow(row), credentials }
 }
 
+/** Returns the wallet of a user: money leaves it by the owner's signature, whatever else of the set-up is missing. */
+export async function fundedWallet(
+  { db, venue }: Pick<PredmktDeps, 'db' | 'venue'>,
+  userId: string,
+): Promise<VenueWallet> {
+  const row = await accountOf(db, { userId, venue: venue.name })
+  if (!row) throw setupIncomplete(['wallet'])
+  return walletOfRow(row)
+}
+
 /** How long an answer of the venue about access counts. */
 const accessMs = 60_000
 
@@ -39,6 +49,8 @@ export type AccessCheck = {
   /** Throws if the venue lets the account only reduce, or not trade at all. */
   assertMayOpen(userId: string, credentials: VenueCredentials): Promise<void>
   of(userId: string, credentials: VenueCredentials | undefined): Promise<'open' | 'close_only' | 'blocked'>
+  /** Makes the next check ask the venue, which has refused an order. */
+  forget(userId: string): void
 }
 
 export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 'clock'>): AccessCheck {
@@ -59,6 +71,10 @@ export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 
     return isClosedOnly
   }
   return {
+    forget(userId) {
+      region = undefined
+      closedOnly.delete(userId)
+    },
     async of(userId, credentials) {
       if (await regionBlocked()) return 'blocked'
       if (credentials && (await accountClosed(userId, credentials))) return 'close_only'
@@ -68,7 +84,7 @@ export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 
       if (await regionBlocked())
         throw new Fault(
           'venue_restricted',
-          'The venue does not serve this region: only sales, cancels, redemptions and withdrawals work',
+          'The venue takes no purchases from this region: cancels, redemptions, withdrawals, and where it lets the region close, sales work',
         )
       if (await accountClosed(userId, credentials))
         throw new Fault(

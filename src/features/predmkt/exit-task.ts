@@ -8,6 +8,7 @@ import {
 } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import type { PredmktDeps } from './deps.ts'
+import type { OrderDeps } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
 import type { OrderStepName, OrderTaskData } from './order-task.ts'
 import { changeOrder } from './store/order-store.ts'
@@ -24,7 +25,7 @@ type Result = StepResultOf<Partial<ExitTaskData>, ExitStepName>
 
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 
-export const createExitKind = (deps: PredmktDeps): TaskKind =>
+export const createExitKind = (deps: OrderDeps): TaskKind =>
   defineTaskKind<ExitTaskData, ExitStepName>({
     kind: exitKind,
     version: 1,

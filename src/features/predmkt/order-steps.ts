@@ -9,7 +9,7 @@ import type { Effect, StepContext, Steps } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { orderFacts, quoteNow } from './order-admission.ts'
+import { type OrderDeps, orderFacts, quoteNow } from './order-admission.ts'
 import { orderFinding } from './order-finding.ts'
 import { toVenueTerms } from './order-request.ts'
 import { settleOrder } from './order-settle.ts'
@@ -30,10 +30,12 @@ import { changeOrder, noteOrder } from './store/order-store.ts'
 const pollBackoff = { firstMs: 500, maxMs: 10_000 }
 /** How long a sent order that the venue does not know may still arrive there. */
 const lateArrivalMs = 120_000
+/** How long after the delay of its market an order is listed as open whose match is under way. */
+const delayMarginMs = 5_000
 /** So often the venue may contradict itself about a market before the order ends. */
 const contradictionsMax = 3
 
-export function orderSteps(deps: PredmktDeps): Steps<OrderTaskData, OrderStepName> {
+export function orderSteps(deps: OrderDeps): Steps<OrderTaskData, OrderStepName> {
   return {
     sign: (task, context) => signOrder(deps, task, context),
     submit: (task, context) => submitOrder(deps, task, context),
@@ -89,6 +91,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
       data: {
         order_id: prepared.orderId,
         market_id: prepared.market.marketId,
+        match_delay_ms: prepared.market.matchDelaySeconds * 1_000,
         protocol: prepared.market.protocol,
         making_units: String(prepared.action.makerUnits),
         taking_units: String(prepared.action.takerUnits),
@@ -129,11 +132,7 @@ const waiting = (task: OrderTask, next: OrderStepName, { text, afterMs }: Waitin
   }
 }
 
-async function submitOrder(
-  deps: PredmktDeps,
-  task: OrderTask,
-  context: StepContext,
-): Promise<OrderStepResult> {
+async function submitOrder(deps: OrderDeps, task: OrderTask, context: StepContext): Promise<OrderStepResult> {
   const { now } = context
   const effect = latestEffect(task, 'prediction_order')
   if (!effect) return { next: 'sign' }
@@ -192,13 +191,14 @@ type Replied = {
   context: StepContext
 }
 
-async function afterReply(deps: PredmktDeps, replied: Replied): Promise<OrderStepResult> {
+async function afterReply(deps: OrderDeps, replied: Replied): Promise<OrderStepResult> {
   const { task, effect, reply, context } = replied
   const { now } = context
   switch (reply.type) {
     case 'accepted': {
       const owner = { userId: task.userId, venue: deps.venue.name }
       const status = reply.status === 'unmatched' ? 'live' : reply.status
+      const { match_delay_ms: delayMs = 0 } = task.data
       return {
         next: 'settle',
         state: 'confirming',
@@ -209,6 +209,7 @@ async function afterReply(deps: PredmktDeps, replied: Replied): Promise<OrderSte
           tx_hashes: reply.txHashes,
           polls: 0,
           progress: null,
+          ...(status === 'delayed' && { delayed_until_ms: now.getTime() + delayMs + delayMarginMs }),
         },
         async writes(tx) {
           // An end is stored once the venue lists the trades; until then the order counts as open.
@@ -248,8 +249,9 @@ export const laterTexts = {
 } as const
 
 type Refused = Replied & { reason: OrderRefusal; message: string }
+const accessRefusals: readonly OrderRefusal[] = ['geoblocked', 'closed_only', 'banned']
 
-async function afterRefusal(deps: PredmktDeps, given: Refused): Promise<OrderStepResult> {
+async function afterRefusal(deps: OrderDeps, given: Refused): Promise<OrderStepResult> {
   const { task, effect, reason, message, context } = given
   const { now } = context
   const reject = { effects: [{ effectId: effect.id, status: 'rejected' as const }] }
@@ -257,6 +259,7 @@ async function afterRefusal(deps: PredmktDeps, given: Refused): Promise<OrderSte
     ended(tx, deps, { orderId: task.data.order_id!, status: 'rejected', now })
   if ((reason === 'tick_invalid' || reason === 'version_mismatch') && !task.data.is_renewed)
     return { next: 'sign', state: 'held', ...reject, data: { is_renewed: true, polls: 0 }, writes: end }
+  if (accessRefusals.includes(reason)) deps.access.forget(task.userId)
   if (reason === 'venue_balance_lag' || reason === 'insufficient_balance')
     return afterShortage(deps, given, { ...reject, writes: end })
   return { ...refused(reason, message), ...reject, writes: end }

@@ -28,7 +28,8 @@ const orderRetry = { attemptsMax: 1_000, firstMs: 300, maxMs: 10_000 }
 
 export function createPredmkt(deps: PredmktDeps) {
   const access = createAccessCheck(deps)
-  const status = createSetupStatus({ ...deps, access })
+  const orderDeps = { ...deps, access }
+  const status = createSetupStatus(orderDeps)
   const markets = createMarketViews(deps)
   const meta = createMeta(deps)
   const openOrders = createOpenOrders(deps)
@@ -48,13 +49,13 @@ export function createPredmkt(deps: PredmktDeps) {
     fund: taskOf({ admit: admitFund(deps), steps: fundSteps(deps), looksUp: true }),
     withdraw: createWithdraw(deps),
     redeem: createRedeem(deps),
-    order: taskOf({ admit: admitOrder({ ...deps, access }), steps: orderSteps(deps), retry: orderRetry }),
+    order: taskOf({ admit: admitOrder(orderDeps), steps: orderSteps(orderDeps), retry: orderRetry }),
     cancel: createCancel(deps),
     openOrders: (_input, { userId }) => openOrders(userId),
     positions: (_input, { userId }) => positions(userId),
     activity: ({ limit = 200 }, { userId }) => activity(userId, limit),
   })
-  const exitTasks = createExitKind(deps)
+  const exitTasks = createExitKind(orderDeps)
   const sync = createAccountSync({ ...deps, exitTasks })
   return {
     operations,

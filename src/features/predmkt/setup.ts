@@ -22,8 +22,10 @@ export const createSetup = (deps: SetupDeps, operation: 'predmkt_setup' | 'predm
       async check(_input: PredmktInput<'setup'>, { userId }) {
         await assertAcknowledged(deps, userId)
         relayerOf(deps)
-        const { isBlocked } = await deps.venue.access()
-        if (isBlocked) throw new Fault('venue_restricted', 'The venue does not serve this region')
+        // Who has an account needs its key to sell and to cancel.
+        const known = await accountOf(deps.db, { userId, venue: deps.venue.name })
+        if (!known && (await deps.venue.access()).isBlocked)
+          throw new Fault('venue_restricted', 'The venue takes no new accounts from this region')
         const action = {
           userId,
           operation,
