@@ -31,7 +31,7 @@ async function eachClient(
   credential: Run,
   run: (client: Awaited<ReturnType<typeof everyClientOf>>[number]) => Promise<void>,
 ): Promise<void> {
-  const clients = await everyClientOf(app.base, credential)
+  const clients = await everyClientOf(app.base, { ...credential, query: '?sections=all' })
   for (const client of clients) {
     await run(client)
     await client[Symbol.asyncDispose]()

@@ -28,11 +28,7 @@ export const interfaceMutations = [
     'src/edges/mcp/message-cost.ts',
     ['src/edges/mcp/message-cost.test.ts'],
     [
-      [
-        "if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false",
-        "if (typeof name !== 'string') return false",
-        'calls of unknown tools cost nothing',
-      ],
+      ['(tools.has(name) ||', '(true ||', 'calls of unknown tools cost nothing'],
       ['return isBatch ? body : [body]', 'return [body]', 'a batch of refused messages costs one point'],
       ["'tools/list': 20", "'tools/list': 1", 'the longest answer costs a point'],
       ['id.length > idCharactersMax', 'id.length > 1e9', 'an id of a megabyte comes back with each answer'],

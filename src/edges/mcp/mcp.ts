@@ -11,6 +11,7 @@ import { serverCard } from './server-card.ts'
 import { createSseTransport, type Known, type Mailboxes } from './sse-transport.ts'
 import { createTaskRequests } from './task-requests.ts'
 import { isToolList, withTools } from './tool-list-answer.ts'
+import { selectionReader } from './tool-selection.ts'
 import { createToolbox } from './tools.ts'
 
 export type McpEdgeDeps = {
@@ -61,17 +62,21 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
     return loading
   }
 
-  const admit = async ({ headers, address }: WebRequest): Promise<Known> => {
+  const groups = [...new Set(operations.map(({ group }) => group))]
+  const selectionOf = selectionReader(groups, ['session_id'])
+  const admit = async ({ headers, address, url }: WebRequest): Promise<Known> => {
     assertHost({ host: headers.host, origin: headers.origin })
     const { authorization } = headers
-    return { authorization, ...(await invocation.identify({ authorization, address })) }
+    const identified = await invocation.identify({ authorization, address })
+    return { authorization, selection: selectionOf(url), ...identified }
   }
   const countReads = async ({ principal }: Known, points: number): Promise<void> => {
     const { fault } = await invocation.limits.consume('read', principal, points)
     if (fault) throw fault
   }
   const answer = async (request: WebRequest, body: unknown, known: Known): Promise<Response> => {
-    const points = readPoints(body, toolbox.byName)
+    const { selection } = known
+    const points = readPoints(body, { has: (name) => toolbox.find(name, selection) !== undefined })
     if (points > 0) await countReads(known, points)
     if (hasLongId(body)) {
       if (points === 0) await countReads(known, 1)
@@ -90,7 +95,11 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
     // The library may refuse a request by its headers or envelope before an operation has counted it.
     if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
     if (!isToolList(body)) return response
-    return withTools(response, toolbox.listFor(known.caller).part, request.headers['accept-encoding'])
+    return withTools(
+      response,
+      toolbox.listFor(known.caller, selection).part,
+      request.headers['accept-encoding'],
+    )
   }
   const refuseBody: WebRoute<Known>['refuseBody'] = async (fault, known) => {
     await countReads(known, 1)

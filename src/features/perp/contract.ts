@@ -32,6 +32,10 @@ const Market = T.Object(
 export const contract = group('perp', 'Perpetual futures: setup, funding, then orders.', {
   markets: read('GET /v1/perp/markets', {
     summary: 'Every perpetual market with its prices, funding and limits',
+    mainTool: {
+      text: 'Perpetual markets: price now, funding, tick, minimum and maximum leverage. Take `markets_candles` for how a price moved.',
+      fields: { search_text: 'Symbol or name, such as BTC' },
+    },
     description:
       'Use it to choose a market and to see its tick, maximum leverage, minimum order in USD and hourly funding rate (a fraction). Next: `perp_setup_status`, then `perp_open`.',
     access: 'read',

@@ -27,9 +27,17 @@ export const isScope = (access: Access): access is Scope =>
   access !== 'public' && access !== 'backend' && access !== 'person'
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
+/**
+ * How an operation is shown among the main tools: the few that answer most wishes, and that models get by default.
+ * `text` says when to take it, and when its neighbour. `fields` are the fields that this form shows, each with a short
+ * description; the operation takes its other fields all the same.
+ */
+export type MainTool = { text: string; fields?: Readonly<Record<string, string>> }
+
 type Shape = {
   summary: string
   description?: string
+  mainTool?: MainTool
   /** True if the interface specification that the gateway implements does not have this operation. */
   isAddition?: true
   access: Access

@@ -332,14 +332,14 @@ export function addFixtures(server: Server, product: OwnHandlers): void {
     description: `Fixture ${prompt}`,
     arguments: (each.arguments ?? []).map((argument) => ({ name: argument, required: true })),
   }))
-  server.setRequestHandler('prompts/list', () => ({
-    prompts: [...own.listPrompts().prompts, ...promptViews],
+  server.setRequestHandler('prompts/list', (request, context) => ({
+    prompts: [...own.listPrompts(request, context).prompts, ...promptViews],
   }))
   server.setRequestHandler('prompts/get', async (request, context) => {
     const found = prompts[request.params.name]
     return found
       ? ((await found.run(request.params.arguments ?? {}, context)) as never)
-      : own.getPrompt(request)
+      : own.getPrompt(request, context)
   })
   server.setRequestHandler('resources/list', () => ({
     resources: [...own.listResources().resources, ...resources],
