@@ -31,6 +31,8 @@ export type McpClient = {
   prompts(): Promise<string[]>
   prompt(name: string, given: Record<string, string>): Promise<string>
   capabilities(): object
+  /** Listens for changes of the list of tools; the answer counts them. Clients of 2025 cannot. */
+  listen(): Promise<() => number>
 } & AsyncDisposable
 
 /** `query` is the part of the address that says which tools the client gets. */
@@ -58,6 +60,14 @@ const facade = (name: string, client: ModernClient | FormerClient): McpClient =>
       return message?.content.type === 'text' ? message.content.text : ''
     },
     capabilities: () => each.getServerCapabilities() ?? {},
+    async listen() {
+      let changes = 0
+      each.setNotificationHandler('notifications/tools/list_changed', () => {
+        changes++
+      })
+      await each.listen({ toolsListChanged: true })
+      return () => changes
+    },
     [Symbol.asyncDispose]: () => client.close(),
   }
 }

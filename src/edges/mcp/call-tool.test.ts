@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipPart } from '#invoke/gzip.ts'
 import { createKeyCounts } from '#kernel/async/key-counts.ts'
-import type { Caller } from '#kernel/contract/caller.ts'
 import { callTool } from './call-tool.ts'
 import { mainSelection } from './tool-selection.ts'
 import type { OperationTool, Toolbox } from './tools.ts'
@@ -31,7 +30,7 @@ test('a user waits for ten tasks at once; further waits return the task as it st
     authorization: undefined,
     address: '::1',
     id: 'r',
-    caller: {} as Caller,
+    viewer: async () => ({ caller: { scopes: new Set<never>() }, isLinked: false }),
     selection: mainSelection,
     signal: leaving.signal,
   }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Admitted, Outcome } from '#invoke/invocation.ts'
-import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { hasTask, type StreamItem } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'
@@ -10,12 +9,13 @@ import { type CreatedTask, isLive, type ReadTask, toCreatedTask } from './protoc
 import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
 import { mainSelection, type Selection } from './tool-selection.ts'
 import {
-  isAllowed,
+  isOffered,
   type OperationTool,
   streamDefaults,
   streamItemsMax,
   streamSecondsMax,
   type Toolbox,
+  type Viewer,
   waitSecondsDefault,
   waitTool,
 } from './tools.ts'
@@ -24,7 +24,7 @@ export type CallFacts = {
   authorization: string | undefined
   address: string
   id: string
-  caller: Caller
+  viewer: () => Promise<Viewer>
   /** The tools that the address of the client serves. */
   selection: Selection
   signal: AbortSignal
@@ -46,14 +46,16 @@ export async function callTool(
   given: Fields,
   facts: CallFacts,
 ): Promise<ToolResult | CreatedTask | undefined> {
-  const { selection, caller } = facts
+  const { selection } = facts
   const { find, findOperation } = toolbox
   try {
-    if (selection.hasMain && name === findTool)
+    if (selection.hasMain && name === findTool) {
+      const viewer = await facts.viewer()
       return findOperation(
         given,
-        (tool) => isAllowed(tool, caller) && find(tool.view.name, selection) !== undefined,
+        (tool) => isOffered(tool, viewer) && find(tool.view.name, selection) !== undefined,
       )
+    }
     if (selection.hasMain && name === callOperationTool) return await callNamed(toolbox, given, facts)
     const tool = find(name, selection)
     return tool && (await runTool(toolbox, { name, tool }, given, facts))

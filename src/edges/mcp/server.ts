@@ -13,6 +13,7 @@ import {
   ResourceNotFoundError,
   Server,
   type ServerContext,
+  type ServerEventBus,
   type StandardSchemaV1,
   SUPPORTED_PROTOCOL_VERSIONS,
   type Tool,
@@ -29,7 +30,7 @@ import type { TaskRequests } from './task-requests.ts'
 import { allTools, isToolList } from './tool-list-answer.ts'
 import { bugResult } from './tool-result.ts'
 import type { Selection } from './tool-selection.ts'
-import type { Toolbox } from './tools.ts'
+import type { Toolbox, Viewer } from './tools.ts'
 
 /** Only this file uses the values of the protocol library, so the library is loaded with the first request. */
 
@@ -37,6 +38,7 @@ export { SUPPORTED_PROTOCOL_VERSIONS }
 
 export type McpCall = {
   caller: Caller
+  viewer: () => Promise<Viewer>
   authorization: string | undefined
   address: string
   id: string
@@ -53,6 +55,7 @@ export type ServerDeps = {
   taskRequests?: TaskRequests | undefined
   version: string
   onError: (error: unknown) => void
+  bus: ServerEventBus
   /** Called with each new server, so that a caller of this module can add tools of its own. */
   extend?: (server: Server, own: OwnHandlers) => void
 }
@@ -75,7 +78,8 @@ export function createServer(deps: ServerDeps, era: McpRequestContext['era']): S
   const taskRequests = era === 'modern' ? deps.taskRequests : undefined
   const server = new Server(serverInfo(version), {
     capabilities: {
-      tools: {},
+      // Clients of former revisions have no stream on which they could hear of a change.
+      tools: era === 'modern' ? { listChanged: true } : {},
       resources: {},
       prompts: {},
       ...(taskRequests && { extensions: { [tasksExtension]: {} } }),
@@ -149,11 +153,16 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
      * Lists all tools on one page, because older clients read only one page. A request with an empty cursor gets this
      * page too.
      */
-    listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
+    async listTools(
+      { params }: { params?: { cursor?: string | undefined } | undefined },
+      context: ServerContext,
+    ) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
-      const { caller, body, selection } = callOf(context)
+      const { viewer, body, selection } = callOf(context)
       return {
-        tools: isToolList(body) ? [allTools] : ([...toolbox.listFor(caller, selection).views] as Tool[]),
+        tools: isToolList(body)
+          ? [allTools]
+          : ([...toolbox.listFor(await viewer(), selection).views] as Tool[]),
       }
     },
     async callTool({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult> {
@@ -209,7 +218,7 @@ function callOf({ http }: ServerContext): McpCall {
 }
 
 function factsOf(context: ServerContext): CallFacts {
-  const { authorization, address, id, caller, selection, handOver } = callOf(context)
+  const { authorization, address, id, viewer, selection, handOver } = callOf(context)
   handOver()
   const { _meta: meta, signal, notify } = context.mcpReq
   const token = meta?.progressToken
@@ -217,7 +226,7 @@ function factsOf(context: ServerContext): CallFacts {
     authorization,
     address,
     id,
-    caller,
+    viewer,
     selection,
     signal,
     takesTasks: declaresTasks(context.mcpReq.envelope),
@@ -254,4 +263,8 @@ function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolE
 export const createHandler = (deps: ServerDeps) =>
   // The heartbeats of the library are switched off: the HTTP server sends them, because it knows whether the client has
   // read the last one.
-  createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError, keepAliveMs: 0 })
+  createMcpHandler(({ era }) => createServer(deps, era), {
+    onerror: deps.onError,
+    keepAliveMs: 0,
+    bus: deps.bus,
+  })

@@ -40,13 +40,19 @@ export type OperationTool = {
   /** True if the call makes a task, and reading that task returns every field of the answer. */
   becomesTask: boolean
 }
+/** What decides which tools a list shows. */
+export type Viewer = {
+  caller: Pick<Caller, 'scopes' | 'person'>
+  /** Whether a person decides for the agent that calls. */
+  isLinked: boolean
+}
 /** `part` is the compressed JSON of the views, without the brackets of a list. */
 export type ToolList = { views: readonly ToolView[]; part: GzipPart }
 export type Toolbox = {
   /** Returns the tool of an operation; undefined if there is none, or if the address of the client does not serve it. */
   find(name: string, selection: Selection): OperationTool | undefined
   findOperation: FindOperation
-  listFor(caller: Caller, selection: Selection): ToolList
+  listFor(viewer: Viewer, selection: Selection): ToolList
   waits: KeyCounts
   /** The least time from the creation of a task to its deletion, or null if tasks are never deleted. */
   taskTtlMs: number | null
@@ -82,12 +88,12 @@ export function createToolbox(
     findOperation: createFindOperation(byName),
     taskTtlMs,
     waits: createKeyCounts(),
-    listFor(caller, selection) {
-      const key = [...caller.scopes, caller.person ? 'person' : ''].sort().join(' ') + selection.key
+    listFor(viewer, selection) {
+      const key = listKeyOf(viewer) + selection.key
       const known = lists.get(key)
       if (known) return known
       const views = listedViews(
-        all.filter((tool) => isAllowed(tool, caller)),
+        all.filter((tool) => isOffered(tool, viewer)),
         selection,
       )
       const list = { views, part: gzipPart(JSON.stringify(views).slice(1, -1)) }
@@ -100,10 +106,19 @@ export function createToolbox(
 
 const entryOf = ({ invocable }: OperationTool): Entry => invocable.operation.entry
 
-export function isAllowed(tool: OperationTool, { scopes, person }: Caller): boolean {
-  const { access } = entryOf(tool)
-  if (access === 'public') return true
-  return access === 'person' ? person !== undefined : isScope(access) && scopes.has(access)
+/** Viewers with the same key see the same tools. */
+export const listKeyOf = ({ caller: { scopes, person }, isLinked }: Viewer): string =>
+  [...scopes, person ? `person ${person.hasSignedUp}` : '', isLinked].sort().join(' ')
+
+/** Whether a call of the viewer can succeed. Before the sign-up of a person the answer is that of the time after it. */
+export function isOffered(tool: OperationTool, { caller: { scopes, person }, isLinked }: Viewer): boolean {
+  const { access, callers, ...entry } = entryOf(tool)
+  // No client has a private key: whoever holds one signs by itself.
+  if (callers === 'pages' || callers === 'keys' || (entry.kind === 'act' && entry.isSigned)) return false
+  if (callers === 'people' && !person) return false
+  if (callers === 'decided' && !person && !isLinked) return false
+  if (access === 'person') return person?.hasSignedUp === false
+  return access === 'public' || (isScope(access) && scopes.has(access))
 }
 
 /** The main tools find and call every operation, so an address that serves them serves all. */

@@ -17,7 +17,7 @@ import { createPersonTokens } from './person-tokens.ts'
 import { createRegisterHandler, createVerifyHandler, type OnSignup } from './register.ts'
 import { createRevokeHandler } from './revoke.ts'
 import { type AssertSigned, assertSigned } from './signed-act.ts'
-import { createSignupHandler } from './signup.ts'
+import { createSignUp, createSignupHandler, type SignUp } from './signup.ts'
 import * as store from './store.ts'
 import { createTokenHandler } from './token-exchange.ts'
 import { createTokens } from './tokens.ts'
@@ -56,6 +56,8 @@ export type Auth = {
    * Delays a revocation of the caller's access until the transaction ends; returns false if it was revoked already.
    */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
+  /** Signs up a person who connects an app; changes nothing for one who has an account. */
+  signUp: SignUp
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
   revokeUser(userId: string): Promise<void>
@@ -99,6 +101,7 @@ export function createAuth(deps: AuthDeps): Auth {
     authenticate: tokens.authenticate,
     assertSigned: assertSigned({ clock, keyCheck }),
     holdAccess: store.holdAccess,
+    signUp: createSignUp({ ...deps, onSignup }),
     async issue(userId, scopes, lifeMs = ttlMs) {
       const made = tokens.make(userId, scopes, lifeMs)
       await store.addToken(db, made.row)

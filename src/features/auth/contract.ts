@@ -11,6 +11,7 @@ export const contract = group('auth', about, {
     description:
       'Use it once per key pair, as the first call. `public_key` is the base64 text (standard or URL-safe) of the 32 bytes of an Ed25519 public key. Sign the UTF-8 bytes of `challenge`. Next: send `nonce` and the signature to `auth_verify` before `expires_at`. `duplicate_key` (409) carries the `agent_id` of a key that is registered: go on with `auth_token`.',
     access: 'public',
+    callers: 'keys',
     rate: 'auth',
     faults: ['duplicate_key', 'rate_limited'],
     body: T.Object(
@@ -42,6 +43,7 @@ export const contract = group('auth', about, {
     description:
       'Use it after `auth_register`, before the challenge expires. Keep `agent_id`: it is not a secret and every token request needs it. Next: `auth_token`. While `wallets_provisioning` is true, poll `wallets_list` until `provisioning` is false.',
     access: 'public',
+    callers: 'keys',
     rate: 'auth',
     faults: ['invalid_challenge', 'invalid_signature', 'duplicate_key', 'rate_limited'],
     body: T.Object(
@@ -74,6 +76,7 @@ export const contract = group('auth', about, {
     description:
       'Use it to obtain a bearer token, and again before `expires_in` seconds are over. Sign the UTF-8 bytes of `agent_id` followed at once by the decimal `timestamp` (Unix seconds within 300 s of the server, or Unix milliseconds); the timestamp may also be signed as 8 big-endian bytes. Each signature is good for one token: concurrent workers of one agent send Unix milliseconds (13 digits), or share a token. `stale_timestamp` and `signature_replayed` carry `server_time`: sign anew with it. A second call in the same second counts its timestamp up by one, as `next_timestamp` says. Next: send `Authorization: Bearer <token>` with every other call.',
     access: 'public',
+    callers: 'keys',
     rate: 'auth',
     counts: 'failures',
     faults: ['invalid_signature', 'stale_timestamp', 'signature_replayed', 'suspended', 'rate_limited'],
@@ -104,7 +107,7 @@ export const contract = group('auth', about, {
   signup: act('POST /signup', {
     summary: 'Create the account of a person who signed in with OAuth',
     description:
-      'Use it once after the first sign-in with OAuth, with the access token: it creates the user, its wallets and its first credits. Called again it changes nothing and answers with the same user and `created: false`. The body is any JSON object; it is stored as sent, and `name` becomes the name of the user. Other operations answer `signup_required` (403) until then. Next: `user_show`.',
+      'Use it once after the first sign-in with OAuth, with the access token, where the server that signs people in is another one: it creates the user, its wallets and its first credits, and other operations answer `signup_required` (403) until then. A person who connects an app on a page of this gateway has them already. The body of the first call is any JSON object; it is stored as sent, and `name` becomes the name of the user. Called again it changes nothing and answers with the same user and `created: false`. Next: `user_show`.',
     access: 'person',
     repeatable: true,
     rate: 'auth',
@@ -121,7 +124,7 @@ export const contract = group('auth', about, {
       {
         user_id: T.String({ format: 'uuid' }),
         agent_id: T.String({ description: 'Public id of the user' }),
-        created: T.Boolean({ description: 'True in the call that created the user' }),
+        created: T.Boolean({ description: 'True in the first call of the person' }),
         wallets: T.Array(T.Object({ address: T.String(), chain_type: T.String() })),
         wallets_provisioning: T.Boolean(),
         credits_available: T.Number(),

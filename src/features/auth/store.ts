@@ -61,8 +61,17 @@ export const addPersonUser = async (db: Queryable, row: NewUser): Promise<boolea
   return added !== undefined
 }
 
-export const setSignupBody = (db: Queryable, personId: string, body: object) =>
-  query(db, 'update person set signup = $2 where id = $1 returning id', [personId, jsonText(body)])
+/** Stores the body of the first sign-up call of a person; returns false if a call has stored one. */
+export const setSignupBody = async (db: Queryable, personId: string, body: object): Promise<boolean> => {
+  const text = 'update person set signup = $2 where id = $1 and signup is null returning id'
+  return (await query(db, text, [personId, jsonText(body)])).length > 0
+}
+
+export const setUserName = (db: Queryable, userId: string, name: string | null) =>
+  fetchAll(db, builder.updateTable('app_user').set({ name }).where('id', '=', userId))
+
+export const hasUser = async (db: Queryable, userId: string): Promise<boolean> =>
+  (await query(db, 'select 1 as known from app_user where id = $1', [userId])).length > 0
 
 export const userOf = async (db: Queryable, userId: string): Promise<{ id: string; agent_id: string }> => {
   const row = await fetchOne(

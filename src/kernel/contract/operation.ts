@@ -34,6 +34,13 @@ export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
  */
 export type MainTool = { text: string; fields?: Readonly<Record<string, string>> }
 
+/**
+ * Whose calls can succeed, where the access does not say it; lists of tools leave the operation out for all others.
+ * `pages` are those of the gateway, `keys` the holders of a private key, `people` the apps of a person, and `decided`
+ * these and the agents to whom a person is linked.
+ */
+export type Callers = 'pages' | 'keys' | 'people' | 'decided'
+
 type Shape = {
   summary: string
   description?: string
@@ -41,6 +48,7 @@ type Shape = {
   /** True if the interface specification that the gateway implements does not have this operation. */
   isAddition?: true
   access: Access
+  callers?: Callers
   params?: T.TObject
   query?: T.TObject
   body?: T.TSchema

@@ -318,8 +318,8 @@ function resourceAt(uri: string): object | undefined {
 export function addFixtures(server: Server, product: OwnHandlers): void {
   const own = addTaskFixtures(server, product)
   server.registerCapabilities({ logging: {}, completions: {}, resources: { subscribe: true } })
-  server.setRequestHandler('tools/list', (request, context) => ({
-    tools: [...own.listTools(request, context).tools, ...(toolViews as never[])],
+  server.setRequestHandler('tools/list', async (request, context) => ({
+    tools: [...(await own.listTools(request, context)).tools, ...(toolViews as never[])],
   }))
   server.setRequestHandler('tools/call', async (request, context) => {
     const run = tools[request.params.name]

@@ -32,6 +32,8 @@ export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
   clock: Clock
   chainName: (chainId: string) => string
   authenticate: (authorization: string | undefined) => Promise<Caller>
+  /** Signs up a person who connects an app; changes nothing for one who has an account. */
+  signUp: (person: { id: string; email: string }, address: string) => Promise<void>
 }
 
 const registrationsPerHour = 30
@@ -127,8 +129,8 @@ export type OAuthEdge = {
 
 /** Creates the routes for sign-in and OAuth. The first request loads the authorization server and builds it. */
 export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
-  const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
-  const interactions = createInteractions({ ...oauth, baseUrl, clock })
+  const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins, signUp } = deps
+  const interactions = createInteractions({ ...oauth, baseUrl, clock, signUp })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
   const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
   const { ownRequestKey, isOwnRequest } = createOwnRequests()

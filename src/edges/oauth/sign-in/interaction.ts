@@ -25,6 +25,7 @@ type InteractionDeps = Pick<
 > & {
   baseUrl: () => string
   clock: Clock
+  signUp: (person: { id: string; email: string }, address: string) => Promise<void>
 }
 
 const redirectText = (redirectUri: unknown): string => {
@@ -85,7 +86,7 @@ async function grantRequested(
 }
 
 export function createInteractions(deps: InteractionDeps) {
-  const { people, federation, grants, connections, creditsPerDay, baseUrl } = deps
+  const { people, federation, grants, connections, creditsPerDay, baseUrl, signUp } = deps
   const connect = async (
     exchange: Exchange,
     interaction: Interaction,
@@ -130,6 +131,10 @@ export function createInteractions(deps: InteractionDeps) {
       return method.show(exchange, interaction)
     if (!isProven(form, interaction.session))
       return send(exchange, 403, errorPage('The form was sent by another page.', 'origin_not_allowed'))
+    const person = await people.find(accountId)
+    if (!person) return method.show(exchange, interaction)
+    // The app finds everything that it was allowed from its first call on.
+    await signUp(person, exchange.address)
     const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
     if (chosen.includes('chat'))
       await connections.allowCredits(accountId, String(interaction.params.client_id), creditsOf(form))
