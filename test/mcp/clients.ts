@@ -31,6 +31,7 @@ export type McpClient = {
   prompts(): Promise<string[]>
   prompt(name: string, given: Record<string, string>): Promise<string>
   capabilities(): object
+  instructions(): string
   /** Listens for changes of the list of tools; the answer counts them. Clients of 2025 cannot. */
   listen(): Promise<() => number>
 } & AsyncDisposable
@@ -38,7 +39,7 @@ export type McpClient = {
 /** `query` is the part of the address that says which tools the client gets. */
 type Credential = { authorization: string; query?: string }
 
-const facade = (name: string, client: ModernClient | FormerClient): McpClient => {
+export const facade = (name: string, client: ModernClient | FormerClient): McpClient => {
   const each = client as ModernClient
   return {
     name,
@@ -60,6 +61,7 @@ const facade = (name: string, client: ModernClient | FormerClient): McpClient =>
       return message?.content.type === 'text' ? message.content.text : ''
     },
     capabilities: () => each.getServerCapabilities() ?? {},
+    instructions: () => each.getInstructions() ?? '',
     async listen() {
       let changes = 0
       each.setNotificationHandler('notifications/tools/list_changed', () => {
