@@ -137,7 +137,8 @@ test('a model that repeats every timeout with fresh keys or none moves money onc
       ...(key && { idempotency_key: key }),
     })
     const error = errorOf(again)
-    assert.equal(error?.code, 'possible_duplicate')
+    // A client that repeats what is retryable would repeat it in vain for ten minutes.
+    assert.deepEqual([error?.code, error?.retryable], ['possible_duplicate', false])
     assert.equal((error?.details as Json | undefined)?.task_id, first.task_id)
   }
   assert.equal(body(await client.call('tasks_wait', { task_id: first.task_id })).outcome, 'executed')
