@@ -37,7 +37,10 @@ export type DoorDeps = InvocationDeps &
     /** Takes the events of the payment provider; absent if no plans are sold. */
     providerEvents?: ProviderEvents
     /** The parts of the sign-in; absent if people cannot sign in. */
-    oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName' | 'signUp'>
+    oauth?: Pick<
+      OAuthEdgeDeps,
+      'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName' | 'signUp' | 'createPersonKey'
+    >
   }
 
 export function doorDepsOf(composed: Composed): DoorDeps {
@@ -80,6 +83,7 @@ export function doorDepsOf(composed: Composed): DoorDeps {
         freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,
         chainName: composed.chains.nameOf,
         signUp: (person, address) => auth.signUp(person, address).catch(throwAsFault),
+        createPersonKey: (...given) => auth.createPersonKey(...given).catch(throwAsFault),
       },
     }),
   }

@@ -148,6 +148,7 @@ export const contract = group('agents', about, {
     repeatable: true,
     rate: 'exit',
     isSigned: true,
+    signs: ['on'],
     faults: ['conflict', 'not_found', ...signatureFaults],
     body: T.Object(
       { on: T.Boolean(), ...signed },

@@ -28,7 +28,7 @@ export const isScope = (access: Access): access is Scope =>
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
 /**
- * How an operation is shown among the main tools: the few that answer most wishes, and that models get by default.
+ * How an operation is shown among the main tools: the few that serve most requests, and that models get by default.
  * `text` says when to take it, and when its neighbour. `fields` are the fields that this form shows, each with a short
  * description; the operation takes its other fields all the same.
  */
@@ -81,6 +81,8 @@ export type ActShape = Shape & {
    * True if the body has a `timestamp` and the agent key's `signature` over the operation's name; clients add both.
    */
   isSigned?: true
+  /** The fields of the body whose values the key signs, too. */
+  signs?: readonly string[]
 }
 export type StreamShape = Shape & {
   event: T.TSchema

@@ -8,6 +8,7 @@ import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createInteractions, interactionRoutes } from '#edges/oauth/sign-in/interaction.ts'
 import type { AnswerPage } from '#edges/oauth/sign-in/page-session.ts'
+import type { PersonAccounts } from '#features/auth/auth.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import type { RateLimits } from '#invoke/rate-limits.ts'
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
@@ -23,18 +24,17 @@ import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
 import type { Exchange } from './sign-in-request.ts'
 
-export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
-  limits: RateLimits
-  corsOrigins: readonly string[]
-  invocation: Pick<Invocation, 'prepare'>
-  operations: readonly Operation[]
-  freshSignInSeconds: number
-  clock: Clock
-  chainName: (chainId: string) => string
-  authenticate: (authorization: string | undefined) => Promise<Caller>
-  /** Signs up a person who connects an app; changes nothing for one who has an account. */
-  signUp: (person: { id: string; email: string }, address: string) => Promise<void>
-}
+export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> &
+  PersonAccounts & {
+    limits: RateLimits
+    corsOrigins: readonly string[]
+    invocation: Pick<Invocation, 'prepare'>
+    operations: readonly Operation[]
+    freshSignInSeconds: number
+    clock: Clock
+    chainName: (chainId: string) => string
+    authenticate: (authorization: string | undefined) => Promise<Caller>
+  }
 
 const registrationsPerHour = 30
 const hourMs = 3_600_000

@@ -1,4 +1,5 @@
 import type { Client, Interaction } from 'oidc-provider'
+import { chosenCredits } from '#edges/oauth/chosen-credits.ts'
 import { isProven, withProof } from '#edges/oauth/csrf-token.ts'
 import { consentPage, errorPage } from '#edges/oauth/pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
@@ -122,8 +123,7 @@ export function createInteractions(deps: InteractionDeps) {
     send(exchange, 200, withProof(html, session), formSource(interaction.params.redirect_uri))
   }
 
-  const creditsOf = ({ chat_credits: text = '' }: Form): number =>
-    /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), creditsPerDay.max) : creditsPerDay.default
+  const creditsOf = chosenCredits(creditsPerDay)
 
   const allow = async (exchange: Exchange, interaction: Interaction, form: Form): Promise<void> => {
     const accountId = interaction.session?.accountId
@@ -137,7 +137,11 @@ export function createInteractions(deps: InteractionDeps) {
     await signUp(person, exchange.address)
     const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
     if (chosen.includes('chat'))
-      await connections.allowCredits(accountId, String(interaction.params.client_id), creditsOf(form))
+      await connections.allowCredits(
+        accountId,
+        String(interaction.params.client_id),
+        creditsOf(form.chat_credits),
+      )
     await connect(exchange, interaction, { accountId, chosen })
   }
 
