@@ -6,8 +6,8 @@ import { isScope } from '#kernel/contract/operation.ts'
 import { bearer, eventually, http, newAgent, signedAct } from '../harness/gateway.ts'
 import { confirming } from '../oauth/confirming.ts'
 import { takeAccount } from '../oauth/early-person.ts'
-import { createOAuthApp, type OAuthApp } from '../oauth/oauth-app.ts'
-import { connectingPerson } from '../oauth/session.ts'
+import { createBrowser, createOAuthApp, type OAuthApp } from '../oauth/oauth-app.ts'
+import { authorizeUrl, codeFor, connectingPerson, register } from '../oauth/session.ts'
 import { errorOf, everyClientOf, modernClient } from './clients.ts'
 
 let app: OAuthApp
@@ -136,7 +136,7 @@ test('a person whose account is yet to be made sees every tool, and the one that
   assert.deepEqual(namesOf(await client.listTools()), after)
 })
 
-test('an agent hears that its tools have changed when a person links it and when the link ends', async () => {
+test('an agent is notified that its tools have changed when a person links it and when the link ends', async () => {
   const person = connectingPerson(app)
   const { authorization } = await person.connect({ allows: ['manage', 'propose'] })
   const asPerson = { authorization }
@@ -160,14 +160,14 @@ test('an agent hears that its tools have changed when a person links it and when
   const confirmed = confirming(person, app.base, authorization)
   const link = { method: 'POST', headers: asPerson, body: { code: code.body.code } }
   await confirmed(await http(`${app.base}/v1/agents`, link))
-  await eventually(async () => changes() === 1 || undefined, 'the client hears of the link')
+  await eventually(async () => changes() === 1 || undefined, 'the client is notified of the link')
   assert.deepEqual(
     (await names()).filter((name) => whenLinked.includes(name)),
     whenLinked,
   )
   const unlink = { method: 'DELETE', headers: asPerson }
   await confirmed(await http(`${app.base}/v1/agents/${agent.agentId}`, unlink))
-  await eventually(async () => changes() === 2 || undefined, 'the client hears of the end of the link')
+  await eventually(async () => changes() === 2 || undefined, 'the client is notified of the end of the link')
 })
 
 test('a user has at most ten subscriptions at once', async () => {
@@ -184,4 +184,22 @@ test('a user has at most ten subscriptions at once', async () => {
   await clients[0]![Symbol.asyncDispose]()
   await eventually(async () => (await another.listen().catch(() => undefined)) && true, 'a place is free')
   for (const client of [...clients.slice(1), another]) await client[Symbol.asyncDispose]()
+})
+
+test('an address of MCP with a query names the same resource, and no other address does', async () => {
+  const { redeem } = await codeFor(app, { resource: `${app.base}/mcp?mode=read` })
+  const { access_token } = await redeem()
+  const claims = JSON.parse(Buffer.from(access_token.split('.')[1]!, 'base64url').toString()) as {
+    aud: string
+  }
+  assert.equal(claims.aud, `${app.base}/mcp`)
+  await using client = await modernClient(app.base, {
+    authorization: `Bearer ${access_token}`,
+    query: '?mode=read',
+  })
+  assert.ok((await client.listTools()).length > 10)
+  const { client_id } = await register(app)
+  const resource = `${app.base}/mcpx?mode=read`
+  const { url } = await createBrowser().open(authorizeUrl(app, client_id, { resource }))
+  assert.equal(new URL(url).searchParams.get('error'), 'invalid_target')
 })

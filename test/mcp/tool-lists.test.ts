@@ -117,6 +117,8 @@ test('what an address does not serve is refused there, by its name and by its to
   assert.equal(errorOf(await reading.call('call_operation', { name: 'earn_info' })), undefined)
   assert.ok(!(await reading.prompts()).includes('safe_swap'))
   await using swaps = await modernClient(pair.url, { ...user, query: '?sections=swap' })
+  assert.match(reading.instructions(), /find_operation/)
+  assert.doesNotMatch(swaps.instructions(), /find_operation/)
   await assert.rejects(swaps.call('earn_info'), /sections=swap/)
   await assert.rejects(swaps.call('find_operation', { query: 'yield' }), /Unknown tool/)
 })

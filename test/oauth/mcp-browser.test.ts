@@ -87,7 +87,8 @@ test('a person signs up and consents in a browser, and the MCP client deposits a
   const page = await context.newPage()
   await page.route(`${new URL(redirectUrl).origin}/**`, (route) => route.fulfill({ body: 'connected' }))
   const authProvider = storeOf(async (url) => void (await page.goto(url.href)))
-  const transport = () => new StreamableHTTPClientTransport(new URL('/mcp', gateway.url), { authProvider })
+  const transport = () =>
+    new StreamableHTTPClientTransport(new URL('/mcp?sections=default', gateway.url), { authProvider })
   const client = () => new Client({ name: 'Momentum Bot', version: '1.0.0' })
 
   const refused = transport()

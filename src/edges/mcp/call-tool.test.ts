@@ -4,7 +4,8 @@ import { gzipPart } from '#invoke/gzip.ts'
 import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import { callTool } from './call-tool.ts'
 import { mainSelection } from './tool-selection.ts'
-import type { OperationTool, Toolbox } from './tools.ts'
+import type { OperationTool } from './tool-view.ts'
+import type { Toolbox } from './tools.ts'
 
 test('a user waits for ten tasks at once; further waits return the task as it stands', async () => {
   let reads = 0

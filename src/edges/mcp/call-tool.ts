@@ -4,13 +4,13 @@ import type { Admitted, Outcome } from '#invoke/invocation.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { hasTask, type StreamItem } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import { callTool as callOperationTool, findTool } from './find-operation.ts'
+import { callToolName, findToolName } from './find-operation.ts'
 import { type CreatedTask, isLive, type ReadTask, toCreatedTask } from './protocol-task.ts'
 import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
 import { mainSelection, type Selection } from './tool-selection.ts'
+import type { OperationTool } from './tool-view.ts'
 import {
   isOffered,
-  type OperationTool,
   streamDefaults,
   streamItemsMax,
   streamSecondsMax,
@@ -49,14 +49,14 @@ export async function callTool(
   const { selection } = facts
   const { find, findOperation } = toolbox
   try {
-    if (selection.hasMain && name === findTool) {
+    if (selection.hasMain && name === findToolName) {
       const viewer = await facts.viewer()
       return findOperation(
         given,
         (tool) => isOffered(tool, viewer) && find(tool.view.name, selection) !== undefined,
       )
     }
-    if (selection.hasMain && name === callOperationTool) return await callNamed(toolbox, given, facts)
+    if (selection.hasMain && name === callToolName) return await callNamed(toolbox, given, facts)
     const tool = find(name, selection)
     return tool && (await runTool(toolbox, { name, tool }, given, facts))
   } catch (error) {
@@ -79,7 +79,7 @@ async function callNamed(
   if (misplaced !== undefined)
     throw invalid(misplaced, 'extra_forbidden', 'The fields of the operation belong into `arguments`')
   const tool = toolbox.find(name, facts.selection)
-  if (!tool) throw notFound('operation at this address', findTool)
+  if (!tool) throw notFound('operation at this address', findToolName)
   return runTool(toolbox, { name, tool }, input, facts)
 }
 

@@ -2,19 +2,19 @@ import { invalid } from '#kernel/contract/fault.ts'
 import { createTextIndex, type TextIndex } from './text-index.ts'
 import { answerResult, type ToolResult } from './tool-result.ts'
 import type { Selection } from './tool-selection.ts'
-import type { OperationTool, ToolView } from './tools.ts'
+import type { OperationTool, ToolView } from './tool-view.ts'
 
 /** Two tools stand for all operations that are not main tools: one finds an operation, the other calls it. */
 
-export const findTool = 'find_operation'
-export const callTool = 'call_operation'
+export const findToolName = 'find_operation'
+export const callToolName = 'call_operation'
 
 const foundDefault = 3
 const foundMax = 10
 const queryLengthMax = 500
 
 const findView: ToolView = {
-  name: findTool,
+  name: findToolName,
   title: 'Find an operation by words',
   description:
     'Take this when no other tool fits: it searches every operation, such as prediction markets, spot at the venue, ' +
@@ -32,7 +32,7 @@ const findView: ToolView = {
 }
 
 const callView = ({ readsOnly }: Selection): ToolView => ({
-  name: callTool,
+  name: callToolName,
   title: 'Call an operation by its name',
   description:
     'Calls an operation that `find_operation` has found, under the same scopes, limits, approvals and idempotency keys as ' +
@@ -59,7 +59,7 @@ export const searchTextOf = ({
   name,
   title,
   description,
-}: Pick<ToolView, 'name' | 'title' | 'description'>) => `${name} ${title} ${description}`
+}: Pick<ToolView, 'name' | 'title' | 'description'>) => `${name.replaceAll('_', ' ')} ${title} ${description}`
 
 export type FindOperation = (
   given: Record<string, unknown>,
@@ -74,10 +74,7 @@ export function createFindOperation(byName: ReadonlyMap<string, OperationTool>):
     if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > foundMax)
       throw invalid('limit', 'value_error', `Input should be a whole number from 1 to ${foundMax}`)
     index ??= createTextIndex(
-      [...byName.values()].map(({ view, main }) => [
-        view.name,
-        [view, main].flatMap((each) => (each ? [searchTextOf(each)] : [])).join(' '),
-      ]),
+      [...byName.values()].map(({ view, main }) => [view.name, searchTextOf(main ?? view)]),
     )
     const named = byName.get(query)
     const names = named ? [query] : index.rank(query)

@@ -5,8 +5,8 @@ import { budgetSpent } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * Tells clients that listen for it (`subscriptions/listen`) when the list of their tools has changed, such as by the
- * link of an agent to a person. Each client hears of its own list alone.
+ * Notifies clients that listen for it (`subscriptions/listen`) when the list of their tools has changed, such as by the
+ * link of an agent to a person. Each client is notified about its own list alone.
  */
 
 /** Calls back after each event of the user. */
@@ -58,7 +58,7 @@ export function createListChanges(onUserEvents: OnUserEvents) {
 
   return {
     bus,
-    /** Runs a request, so that a stream which it opens hears of the changes of this client's list. */
+    /** Runs a request, so that a stream which it opens gets the changes of this client's list. */
     async run<T>(body: unknown, client: Listening, request: () => Promise<T>): Promise<T> {
       if (!isListen(body)) return request()
       const { userId, listKey } = client

@@ -1,5 +1,5 @@
 import { isRecord } from '#kernel/wire/json.ts'
-import { callTool } from './find-operation.ts'
+import { callToolName } from './find-operation.ts'
 
 /**
  * Computes how many reads of the rate limit a message costs. A tool call, or a request about a task, costs nothing
@@ -81,7 +81,9 @@ const isRecent = ({ _meta: meta }: Record<string, unknown>): boolean => isRecord
 function isToolCall(params: Record<string, unknown>, tools: Names): boolean {
   const { name, arguments: given } = params
   if (given !== undefined && !isRecord(given)) return false
-  if (!(typeof name === 'string' && (tools.has(name) || (name === callTool && isNamedCall(given, tools)))))
+  if (
+    !(typeof name === 'string' && (tools.has(name) || (name === callToolName && isNamedCall(given, tools))))
+  )
     return false
   return isRecent(params) || Object.keys(params).every((each) => knownParams.includes(each))
 }

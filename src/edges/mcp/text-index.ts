@@ -12,11 +12,23 @@ const saturation = 1.2
 const lengthWeight = 0.75
 const wordsMax = 64
 
-/** Words without the endings of plurals, so that `orders` finds `order`. */
+/** Words that say nothing about what is wanted. */
+const emptyWords = new Set(
+  'a about all an and any are as at be before by can could did do does for from get give go have how i in into is it its let me more much my not now of off on or our out put say see show so some than that the their them there these they this those to up us want was we were what when where which who will with would you your'.split(
+    ' ',
+  ),
+)
+
+/** Without the commonest endings, so that `orders` finds `order` and `selling` finds `sell`. */
+const stemOf = (word: string): string => {
+  const singular = word.length > 3 ? word.replace(/ies$/, 'y').replace(/([^s])s$/, '$1') : word
+  const bare = singular.length > 5 ? singular.replace(/(?:ing|ed)$/, '') : singular
+  return bare.length > 3 ? bare.replace(/e$/, '').replace(/([^l])\1$/, '$1') : bare
+}
+
+/** A name such as `perp_open` is one word, so that a text that names its neighbours is not found in their place. */
 export const wordsOf = (text: string): string[] =>
-  (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) =>
-    word.length > 3 ? word.replace(/(?:ies$)/, 'y').replace(/([^s])s$/, '$1') : word,
-  )
+  (text.toLowerCase().match(/[a-z0-9_]+/g) ?? []).filter((word) => !emptyWords.has(word)).map(stemOf)
 
 export function createTextIndex(texts: Iterable<readonly [name: string, text: string]>): TextIndex {
   const documents = [...texts].map(([name, text]) => {

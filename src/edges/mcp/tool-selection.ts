@@ -64,6 +64,6 @@ const refused = (name: string, type: string, msg: string): Fault =>
 /** Returns the part of an address that says which tools a client gets, such as `?mode=read`; empty for the main tools. */
 export function selectionQuery(url: string): string {
   const query = new URL(url, 'http://host').searchParams
-  const kept = new URLSearchParams([...query].filter(([name]) => name === 'sections' || name === 'mode'))
-  return kept.size === 0 ? '' : `?${kept}`
+  const chosen = new URLSearchParams([...query].filter(([name]) => name === 'sections' || name === 'mode'))
+  return chosen.size === 0 ? '' : `?${chosen}`
 }

@@ -14,32 +14,10 @@ import {
 import { catalogueViews, createFindOperation, type FindOperation } from './find-operation.ts'
 import { inputSchemaOf, mainInputOf, outputSchemaOf, wholeAnswerOf } from './tool-schema.ts'
 import type { Selection } from './tool-selection.ts'
+import type { OperationTool, ToolView } from './tool-view.ts'
 
 /** There is one tool for each operation, built once, because a list of schemas costs more than most calls. */
 
-export type ToolView = {
-  name: string
-  title: string
-  description: string
-  inputSchema: ObjectSchema
-  outputSchema?: ObjectSchema
-  annotations: {
-    readOnlyHint: boolean
-    destructiveHint: boolean
-    idempotentHint: boolean
-    openWorldHint: boolean
-  }
-}
-export type OperationTool = {
-  view: ToolView
-  /** The short form of a main tool; absent for all other tools. */
-  main: ToolView | undefined
-  invocable: InvocableOperation
-  /** True if a repeat of the call could move money twice. */
-  isGuarded: boolean
-  /** True if the call makes a task, and reading that task returns every field of the answer. */
-  becomesTask: boolean
-}
 /** What decides which tools a list shows. */
 export type Viewer = {
   caller: Pick<Caller, 'scopes' | 'person'>
@@ -113,7 +91,7 @@ export const listKeyOf = ({ caller: { scopes, person }, isLinked }: Viewer): str
 /** Whether a call of the viewer can succeed. Before the sign-up of a person the answer is that of the time after it. */
 export function isOffered(tool: OperationTool, { caller: { scopes, person }, isLinked }: Viewer): boolean {
   const { access, callers, ...entry } = entryOf(tool)
-  // No client has a private key: whoever holds one signs by itself.
+  // No client of MCP has a private key to sign with.
   if (callers === 'pages' || callers === 'keys' || (entry.kind === 'act' && entry.isSigned)) return false
   if (callers === 'people' && !person) return false
   if (callers === 'decided' && !person && !isLinked) return false
@@ -155,7 +133,7 @@ function toTool(invocable: InvocableOperation, taskSchema: ObjectSchema | undefi
   const view: ToolView = {
     name,
     title: entry.summary,
-    description: entry.description ?? entry.summary,
+    description: [entry.mainTool?.text, entry.description ?? entry.summary].filter(Boolean).join(' '),
     inputSchema: inputOf(name, entry),
     ...(outputSchema && { outputSchema }),
     annotations: annotationsOf(entry),
@@ -239,8 +217,8 @@ function waitViewOf({ inputSchema, outputSchema }: ToolView): ToolView {
     name: waitTool,
     title: 'Wait for the end of a task',
     description:
-      'Waits until a task has ended, and returns it as `tasks_get` does; after the timeout as it stands. Take it for a ' +
-      'task that is running, and `tasks_get` for one look. Waiting again is safe.',
+      'Waits until a task has finished, and returns it as `tasks_get` does; after the timeout as it stands. Take it for ' +
+      'a task that is running, and `tasks_get` for one look. Waiting again is safe.',
     inputSchema: { ...inputSchema, properties: { ...inputSchema.properties, timeout } },
     ...(outputSchema && { outputSchema }),
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },

@@ -118,7 +118,7 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   info: read('GET /v1/earn', {
     summary: 'The vault, its yield and its minimums',
     mainTool: {
-      text: 'The yield of the USDC vault now, with its minimums. Take `earn_positions` for what you have in it.',
+      text: 'The yield that the vault pays on USDC now, its APY, and its minimum deposit. Take `earn_positions` for what you have in it.',
     },
     description:
       'Use it before a deposit, for the minimums in USDC and the yield as a fraction (0.05 is 5 %). Next: `earn_deposit`.',
@@ -181,7 +181,7 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   deposit: task('POST /v1/earn/deposit', {
     summary: 'Deposit USDC into the vault, gasless',
     mainTool: {
-      text: 'Puts USDC of a wallet into the vault, where it earns yield. Take `perp_fund` for money to trade with.',
+      text: 'Deposits USDC of your wallet into the vault, where it earns yield or interest. Take `perp_fund` for money to trade with.',
       fields: { amount_usdc: 'USDC', position_id: 'Left out: a new position' },
     },
     description:
@@ -197,7 +197,7 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   withdraw: task('POST /v1/earn/withdraw', {
     summary: 'Withdraw USDC from a position, in part or whole',
     mainTool: {
-      text: 'Takes USDC out of the vault into your wallet. Take `perp_withdraw` for money at the venue.',
+      text: 'Withdraws USDC from your position in the vault, all or a part, and takes it out into your wallet. Take `perp_withdraw` for money at the venue.',
       fields: { position_id: 'From `earn_positions`', amount_usdc: 'Left out: all' },
     },
     description:
@@ -234,7 +234,7 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   positions: read('GET /v1/earn/positions', {
     summary: 'Your positions and what became of each deposit and withdrawal, newest first',
     mainTool: {
-      text: 'What you have in the vault, with the yield it has earned, and its history. Take `earn_info` for the present rate.',
+      text: 'What you have in the earn vault: your deposits, what they are worth, and what they have earned. Take `earn_info` for the present rate.',
     },
     description:
       'Use it to see positions with their value in USDC and the history of deposits and withdrawals. Next: `earn_withdraw` with the `id` of a position; `next_after` and `next_history_after` read further pages.',

@@ -116,7 +116,7 @@ export const contract = group('hooks', about, {
   register: act('POST /v1/hooks', {
     summary: 'Leave stop-losses and take-profits on a token that you hold',
     mainTool: {
-      text: 'Leaves a stop-loss, take-profit or trailing stop that sells a token of a wallet into USDC. Take `perp_tp_sl` for a perp position.',
+      text: 'Protects a token that your wallet holds: a stop-loss, take-profit or trailing stop sells it into USDC automatically when its price falls or rises by a percentage. Take `perp_tp_sl` for a perp position.',
       fields: {
         chain_id: 'Chain, by name or id',
         token_address: 'Symbol or address',

@@ -103,7 +103,7 @@ export const contract = group('limit_orders', 'Swaps that wait for a price.', {
   create: task('POST /v1/limit-orders', {
     summary: 'Leave an order that swaps when a price is reached',
     mainTool: {
-      text: 'Leaves an order that swaps a token of a wallet once a price is reached. Take `swap_execute` for now, `hooks_register` for a stop-loss or take-profit on what you hold, and `perp_open` for a limit order with leverage.',
+      text: 'Places a limit order: buys or sells a token of your wallet once its price drops below a limit, or rises to it. Take `swap_execute` for now, `hooks_register` for a stop-loss or take-profit on what you hold, and `perp_open` with leverage.',
       fields: {
         chain_id_in: 'Chain, by name or id',
         token_in: 'Token sold: symbol or address',

@@ -41,7 +41,7 @@ export const contract = group('outstanding_orders', about, {
   list: read('GET /wallet/outstanding-orders', {
     summary: 'Hooks and limit orders that wait for a price or are executed now',
     mainTool: {
-      text: 'Limit orders, stop-losses and take-profits on tokens of wallets that wait for a price. Take `perp_orders` for those at the venue.',
+      text: 'Limit orders, stop-losses and take-profits on tokens of wallets that still wait and could trade by themselves. Take `perp_orders` for those at the venue.',
     },
     description:
       'Use it to see everything that may still trade by itself, of every kind, newest first. Exits at the venue are in `perp_orders` and `spot_venue_orders`. Next: `outstanding_orders_cancel`.',
@@ -54,7 +54,7 @@ export const contract = group('outstanding_orders', about, {
   cancel: act('DELETE /wallet/outstanding-orders', {
     summary: 'Cancel hooks and limit orders, one or all',
     mainTool: {
-      text: 'Cancels limit orders and stops on tokens of wallets: those named, or all. Take `perp_cancel` for orders at the perp venue.',
+      text: 'Cancels or removes limit orders, stop-losses and take-profits on tokens of wallets: those named, or all. Take `perp_cancel` for orders at the perp venue.',
       fields: { outstanding_order_ids: 'Left out: all' },
     },
     description:

@@ -138,7 +138,7 @@ export const cashEntries = {
   fund: task('POST /v1/perp/fund', {
     summary: 'Move money from your wallets to the venue, from any chain and token, gasless',
     mainTool: {
-      text: 'Moves money from wallets to the venue of perps and spot, from any chain and token. Take `earn_deposit` for the vault.',
+      text: 'Funds the trading account: moves money or collateral from your wallet to the venue of perps and spot, from any chain and token, such as USDC on Base. Take `earn_deposit` for the vault.',
       fields: {
         amount_usd: 'In USD',
         source_chain_id: 'Chain; left out: Arbitrum',
@@ -187,7 +187,7 @@ export const cashEntries = {
   withdraw: task('POST /v1/perp/withdraw', {
     summary: 'Move collateral from the venue to your own wallet',
     mainTool: {
-      text: 'Moves money from the venue of perps and spot to your own wallet. Take `earn_withdraw` for the vault, and `wallets_transfer` to pay somebody else.',
+      text: 'Withdraws money or collateral from the venue of perps and spot, Hyperliquid, to your own wallet. Take `earn_withdraw` for the vault, and `wallets_transfer` to pay somebody else.',
       fields: {
         amount_usd: 'In USD, fee included',
         destination_chain_id: 'Left out: Arbitrum',

@@ -33,7 +33,7 @@ export const contract = group('perp', 'Perpetual futures: setup, funding, then o
   markets: read('GET /v1/perp/markets', {
     summary: 'Every perpetual market with its prices, funding and limits',
     mainTool: {
-      text: 'Perpetual markets: price now, funding, tick, minimum and maximum leverage. Take `markets_candles` for how a price moved.',
+      text: 'The price of a coin now, such as BTC, ETH or SOL, and the funding rate, tick and maximum leverage of each perpetual market that trades. Take `markets_candles` for how a price moved.',
       fields: { search_text: 'Symbol or name, such as BTC' },
     },
     description:

@@ -77,7 +77,7 @@ export const ordersEntries = {
   orders: read('GET /v1/perp/orders', {
     summary: 'Open orders with their triggers, positions and mark prices',
     mainTool: {
-      text: 'Open perp positions with profit, liquidation price and margin; open orders and triggers; money at the venue. Take `outstanding_orders_list` for orders on tokens of wallets.',
+      text: 'Your open perp positions with unrealised profit, liquidation price and margin; your open orders and triggers; your money at the venue, Hyperliquid. Take `outstanding_orders_list` for orders on tokens of wallets.',
     },
     description:
       'Use it to read open orders, triggers and positions; sizes are in the asset, money in USD. Next: `perp_close`, `perp_tp_sl` or `perp_cancel` with an `order_id`.',
@@ -97,7 +97,7 @@ export const ordersEntries = {
   open: task('POST /v1/perp/open', {
     summary: 'Open a position, optionally with a take-profit and stop-loss bracket',
     mainTool: {
-      text: 'Opens or increases a long or short with leverage, at market or limit price. It needs `perp_setup` once, and `perp_fund`. Give `notional_usd`, which is no margin, or `size`. Take `swap_execute` to own a token, and `perp_close` to reduce.',
+      text: 'Opens or increases a perpetual position: goes long or short on BTC, ETH or another coin with leverage, at market price or by a limit order, with stop and take-profit. It needs `perp_setup` once, and `perp_fund`. Give `notional_usd`, which is no margin, or `size`. Take `swap_execute` to own a token, and `perp_close` to reduce.',
       fields: {
         asset: 'Market, such as BTC',
         side: '',
@@ -182,7 +182,7 @@ export const ordersEntries = {
   close: task('POST /v1/perp/close', {
     summary: 'Close a position, in part or whole',
     mainTool: {
-      text: 'Closes a perp position, in part with `size`. Take `perp_tp_sl` to close it at a price to come.',
+      text: 'Closes a perp position, long or short: gets out of it, or reduces it by `size`. Take `perp_tp_sl` to close it at a price to come.',
       fields: { asset: 'Market, such as BTC', size: 'In the asset; left out: all' },
     },
     description:
@@ -219,7 +219,7 @@ export const ordersEntries = {
     repeatable: true,
     summary: 'Cancel an open order or trigger by the order id of the venue',
     mainTool: {
-      text: 'Cancels one order or trigger at the perp venue. Take `outstanding_orders_cancel` for orders on tokens of wallets, and `perp_cancel_all` for every perp order.',
+      text: 'Cancels one resting order or trigger at the perp venue, by its number. Take `outstanding_orders_cancel` for orders on tokens of wallets, and `perp_cancel_all` for every perp order.',
       fields: { order_id: 'From `perp_orders`' },
     },
     description:
@@ -248,7 +248,7 @@ export const ordersEntries = {
     isAddition: true,
     summary: 'Set or replace the take-profit and stop-loss of an open position',
     mainTool: {
-      text: 'Sets or replaces stop-loss and take-profit of an open perp position. Take `hooks_register` for a token of a wallet.',
+      text: 'Sets, adds or moves stop-loss and take-profit of an open perp position, long or short. Take `hooks_register` for a token of a wallet.',
       fields: {
         asset: 'Market, such as BTC',
         tp_price: 'Take-profit',

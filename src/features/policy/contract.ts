@@ -120,7 +120,7 @@ export const contract = group('policy', 'Limits on money operations, and the kil
     isAddition: true,
     summary: 'The limits that every money operation of the caller stays within',
     mainTool: {
-      text: 'The limits of what may be spent, and what is left of them today. `policy_tighten` changes them.',
+      text: 'Your spending limits, how much may still be spent today, and above what amount a person has to approve. `policy_tighten` changes them.',
     },
     description:
       'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. What an agent asks for above `approval_above_usd` waits until a person approves it. `chat_per_day_usd` is what chats may start by themselves. `pending_changes` are not in effect yet. Next: `policy_tighten` changes a limit.',
@@ -184,7 +184,7 @@ export const contract = group('policy', 'Limits on money operations, and the kil
     isAddition: true,
     summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
     mainTool: {
-      text: 'Stops all trading and spending at once, in an emergency; closes and withdrawals go on. Take `perp_close` or a cancel for one position or order.',
+      text: 'Emergency: stops or halts all trading and spending immediately, while closes and withdrawals go on. Take `perp_close` or a cancel for one position or order.',
       fields: { on: 'true stops' },
     },
     description:

@@ -58,7 +58,7 @@ export const contract = group('security', 'Verdicts about tokens before they are
   check: read('POST /v1/security/check', {
     summary: 'Check tokens before you buy them',
     mainTool: {
-      text: 'Whether tokens are safe to buy, or scams that cannot be sold. Take it before `swap_execute` into a token that you do not know.',
+      text: 'Whether a token is safe to buy, or a scam or honeypot that nobody can sell. Take it before `swap_execute` into a token that you do not know.',
       fields: { tokens: '' },
     },
     description:

@@ -248,7 +248,7 @@ export const contract = group('swap', about, {
   execute: task('POST /v1/swap', {
     summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, to Solana and from it',
     mainTool: {
-      text: 'Swaps a token of a wallet for another now, or bridges it to another chain. Take `limit_orders_create` for a price to come, and `perp_open` for leverage. A coin that trades at the venue alone, such as HYPE, is bought by `spot_venue_buy`. With `dryrun` it answers a quote and moves nothing.',
+      text: 'Swaps now: buys, sells, converts or exchanges a token of your wallet for another, such as USDC for ETH or SOL, or bridges and moves it to another chain. Take `limit_orders_create` for a price to come, and `perp_open` for leverage. A coin that trades at the venue alone, such as HYPE, is bought by `spot_venue_buy`. With `dryrun` it answers a quote and moves nothing.',
       fields: {
         chain_id_in: 'Chain, by name or id',
         chain_id_out: 'Left out: the same chain',

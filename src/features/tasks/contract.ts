@@ -12,7 +12,7 @@ export const contract = group('tasks', about, {
   get: read('GET /v1/tasks/{task_id}', {
     summary: 'Poll a task',
     mainTool: {
-      text: 'Reads a task once. `outcome`: `executed` is success, after `not_executed` nothing moved, `unknown` is being looked up: never retry. With `state: awaiting_approval` a person decides at `approval.confirm_url`. Take `tasks_wait` to wait for the end.',
+      text: 'The status of one task, by its id. `outcome`: `executed` is success, after `not_executed` nothing moved, `unknown` is being looked up: never retry. With `state: awaiting_approval` a person decides at `approval.confirm_url`. Take `tasks_wait` to wait for the end.',
       fields: { task_id: '' },
     },
     description:
@@ -27,7 +27,7 @@ export const contract = group('tasks', about, {
     isAddition: true,
     summary: 'List your tasks, newest first',
     mainTool: {
-      text: 'What you have done and what is under way, newest first. Take it where an answer was lost, and `tasks_get` for one task.',
+      text: 'Your recent tasks and transactions, newest first: what you have done today, and what is under way. Take it where an answer was lost, to see whether the call went through, and `tasks_get` for one task.',
       fields: { status: '', kind: 'Operation, such as earn_deposit', limit: '' },
     },
     description:

@@ -121,7 +121,7 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
     mainTool: {
-      text: 'Your addresses, to which money is sent from outside. Take `wallets_holdings` for balances.',
+      text: 'Your addresses on EVM chains and Solana, where to send or deposit money from outside to fund the account. Take `wallets_holdings` for balances.',
     },
     description:
       'Use it to find the addresses to which funds are sent. While `provisioning` is true, a wallet is still being created. Next: fund an address, then `wallets_holdings`.',
@@ -139,7 +139,7 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
   holdings: read('GET /v1/holdings', {
     summary: 'What your wallets hold on every chain, with prices where they are known',
     mainTool: {
-      text: 'What your wallets hold on every chain, in USD. Money at the venue of perps and spot is in `perp_orders`, money in the vault in `earn_positions`.',
+      text: 'Your portfolio: the balance of every token that your wallets hold, such as USDC on Base, with its worth in dollars. Money at the venue of perps and spot is in `perp_orders`, money in the vault in `earn_positions`.',
       fields: { event: 'wallet-refresh reads the chains anew' },
     },
     description:
@@ -172,7 +172,7 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
     isAddition: true,
     summary: 'Send a coin or token to an address that a person has allowed',
     mainTool: {
-      text: 'Sends a coin or token to an address of somebody else that a person has allowed. Take `swap_execute` to bridge to your own wallet, and `perp_withdraw` for money at the venue; `recipients_add` asks for a new address.',
+      text: 'Sends a coin or token to another person, to an address that your person has allowed; pays or transfers it. Take `swap_execute` to bridge to your own wallet, `perp_withdraw` for money at the venue, and `recipients_add` to ask for a new address.',
       fields: {
         chain_id: 'Chain, by name or id',
         token: 'Symbol or address',
