@@ -98,6 +98,9 @@ export type IdentityTables = {
     scopes: string[]
     expires_at: Date
     created_at: Date
+    key_id: Generated<string | null>
+    key_name: Generated<string | null>
+    grant_id: Generated<string | null>
   }
   wallet: WalletRow
   signup_grant: { proof: Uint8Array; user_id: string; granted_at: Date }
