@@ -80,7 +80,10 @@ function parametersOf(entry: Entry, options: string, named: Named): string {
   if (takesWait(entry)) parts.push(waitFields)
   const schemas = parts as Schema[]
   // The client adds what its key signs.
-  const added = entry.kind === 'act' && entry.isSigned ? ['timestamp', 'signature'] : []
+  const isField = (name: string) =>
+    schemas.some(({ properties }) => isRecord(properties) && name in properties)
+  const added =
+    entry.kind === 'act' && entry.isSigned ? ['agent_id', 'timestamp', 'signature'].filter(isField) : []
   const isOptional = schemas.every(
     ({ required }) => !Array.isArray(required) || required.every((name) => added.includes(name)),
   )

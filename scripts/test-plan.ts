@@ -87,6 +87,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/predmkt-money-cases.test.ts',
       'test/journeys/predmkt-builder-fees.test.ts',
       'test/journeys/predmkt-orders.test.ts',
+      'test/journeys/predmkt-restrictions.test.ts',
       'test/journeys/predmkt-wallet.test.ts',
       'test/journeys/recharge-strays.test.ts',
       'test/journeys/sponsor-budget.test.ts',

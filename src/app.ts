@@ -15,6 +15,7 @@ import { createInvocation, type Invocation, type InvocationDeps } from '#invoke/
 import type { AgentServiceDeps, OwnAgentService } from './agent/agent-service.ts'
 import { throwAsFault } from './durable/accept/faults.ts'
 import type { StoredEvent } from './durable/events/event-log.ts'
+import { userTopic } from './durable/events/notifier.ts'
 import { createLedgerAudit } from './durable/ledger/audit.ts'
 import { holdNotice } from './durable/time/money-hold.ts'
 import { createMaintenance } from './durable/upkeep/maintenance.ts'
@@ -24,6 +25,7 @@ import { serverMetadata } from './edges/oauth/provider/server-metadata.ts'
 import { repeat } from './kernel/async/repeat.ts'
 import { plainSchema } from './kernel/contract/decimal-fields.ts'
 import { release } from './release.ts'
+import { personOf } from './store/person-of-user.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 
@@ -35,11 +37,14 @@ export type DoorDeps = InvocationDeps &
     /** Takes the events of the payment provider; absent if no plans are sold. */
     providerEvents?: ProviderEvents
     /** The parts of the sign-in; absent if people cannot sign in. */
-    oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
+    oauth?: Pick<
+      OAuthEdgeDeps,
+      'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName' | 'signUp' | 'createPersonKey'
+    >
   }
 
 export function doorDepsOf(composed: Composed): DoorDeps {
-  const { config, log, clock, baseUrl, runtime, features } = composed
+  const { config, log, clock, db, baseUrl, runtime, features, taskEngine } = composed
   const { operations, auth, discovery, oauth, images, subscriptions } = features
   const { providerEvents } = subscriptions
   return {
@@ -62,8 +67,10 @@ export function doorDepsOf(composed: Composed): DoorDeps {
     trustProxy: config.TRUST_PROXY,
     corsOrigins: config.CORS_ORIGINS,
     mcpHosts: config.MCP_HOSTS,
-    mailboxes: composed.taskEngine.mailboxes,
+    mailboxes: taskEngine.mailboxes,
     taskTtlMs: taskTtlMs(config),
+    isLinked: async (userId) => (await personOf(db, userId))?.contestedAt === null,
+    onUserEvents: (userId, listener) => taskEngine.notifier.on(userTopic(userId), listener),
     version: release,
     metrics: openMetrics(composed),
     baseUrl,
@@ -75,6 +82,8 @@ export function doorDepsOf(composed: Composed): DoorDeps {
         fetch: composed.strangers.fetch,
         freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,
         chainName: composed.chains.nameOf,
+        signUp: (person, address) => auth.signUp(person, address).catch(throwAsFault),
+        createPersonKey: (...given) => auth.createPersonKey(...given).catch(throwAsFault),
       },
     }),
   }

@@ -48,6 +48,16 @@ export const optionalInteger =
     value === '' ? undefined : integer(min, max)(value)
 export const decimal: Parse<string> = (value) =>
   /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
+
+/** An amount for each chain that the setting does not name, and the amounts of those that it names. */
+export type ChainAmounts = { otherwise: string; byChain: ReadonlyMap<string, string> }
+export const chainAmounts: Parse<ChainAmounts> = (value) => {
+  const [otherwise = '', ...items] = list(value)
+  const named = items.map((item) => /^([1-9]\d{0,15}):(.+)$/.exec(item) ?? [])
+  const byChain = new Map(named.map(([, chainId = '', amount = '']) => [chainId, decimal(amount)]))
+  if (byChain.size < items.length) reject('an amount such as 0.02, then chain:amount, each chain once')
+  return { otherwise: decimal(otherwise), byChain }
+}
 export const url: Parse<string> = (value) =>
   URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL')
 /** An issuer is compared as text, so a trailing slash stays. */

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import {
   addresses,
   BadValue,
+  chainAmounts,
   databaseUrl,
   decimal,
   evmAddress,
@@ -324,9 +325,9 @@ export const variables = {
   ),
   STRIPE_RETURN_URL: variable(optionalUrl, '', 'Page to which a payer returns; empty: pages of this gateway'),
   SPONSOR_USER_DAY: variable(
-    decimal,
-    '0.02',
-    'Gas that sponsors pay per user, day (UTC) and chain, in its native coin; full withdrawals are never refused',
+    chainAmounts,
+    '0.02,137:10',
+    'Gas that sponsors pay per user, day (UTC) and chain, in its native coin: an amount, and chain:amount where a coin is worth less; exits may use twice as much, and full withdrawals are never refused',
   ),
   SPONSOR_KEYS: variable(
     hexKeys,

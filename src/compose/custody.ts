@@ -15,7 +15,7 @@ import { createSvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { createPolicy } from '#features/policy/policy.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money/money.ts'
+import { lamportDecimals, toUnits } from '#kernel/money/money.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { comparedHashes } from '#store/record-found-effect.ts'
@@ -35,6 +35,7 @@ import {
   custodyVenue,
   keysOf,
   platformLimits,
+  userGasPerDay,
 } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
@@ -100,7 +101,6 @@ export function openCustody(
     predictions: served.predictions ? [{ ...custodyPrediction(config), crypto: polymarketCrypto }] : [],
     venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
-  const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
   const batches = createEvmBatches({
     ports,
     policy: policy.policy,
@@ -110,7 +110,7 @@ export function openCustody(
     reconcileNonces: nonceRepair.reconcile,
     assertFree: taskEngine.holds.assertFree,
     clock,
-    gasBudget: createGasBudget({ db, budgetWei, clock }),
+    gasBudget: createGasBudget({ db, budgetWeiOf: userGasPerDay(config), clock }),
     comparedHash: comparedHashes(db),
   })
   const svm = createSvmTransactions({

@@ -109,7 +109,7 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
       if ('refusal' in ended) return ended
       return endOrder(rules as typeof hookRules, { task: task as never, now: finding.at }, ended as never)
     }
-  const gas = createGasBudget({ db: deps.transactions.pool, budgetWei: 0n, clock: deps.clock })
+  const gas = createGasBudget({ db: deps.transactions.pool, budgetWeiOf: () => 0n, clock: deps.clock })
   const payoutChain = chainOf(bridgeOf(config).chainId)
   const perp = {
     route: fundingRouteOn(config, payoutChain),

@@ -16,8 +16,6 @@ type PredmktParts = Pick<SharedParts, 'core' | 'urls' | 'net' | 'chains' | 'cust
 }
 
 export const chainId = '137'
-const disclaimerVersion = '2026-11'
-
 /** Opens the section of prediction markets; undefined where the venue or its chain is not configured. */
 export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }: PredmktParts) {
   const chain = chains.ports.get(chainId)?.chain
@@ -71,7 +69,7 @@ export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }
       const found = tokenByRef(named, token, 'source_token_address')
       return 'token' in found ? found.token.address : token
     },
-    limits: { minFundUsd: config.POLYMARKET_MIN_FUND_USD, disclaimerVersion },
+    limits: { minFundUsd: config.POLYMARKET_MIN_FUND_USD },
   })
   return {
     ...predmkt,

@@ -12,7 +12,7 @@ import type { PlatformLimits } from '#features/policy/policy.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
-import { toUnits, usdDecimals } from '#kernel/money/money.ts'
+import { nativeDecimals, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import { publishedBridges } from '#kernel/money/venue-actions.ts'
 import { isRemote } from '#kernel/wire/remote-url.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
@@ -64,6 +64,12 @@ export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'c
   bytesMax: imageBytesMax,
   allowLoopback: control !== undefined || !isRemote(images),
 })
+
+/** Returns the gas that sponsors pay per user and day on a chain, in its native coin. */
+export const userGasPerDay =
+  ({ SPONSOR_USER_DAY: { otherwise, byChain } }: Config) =>
+  (chainId: string): bigint =>
+    toUnits(byChain.get(chainId) ?? otherwise, nativeDecimals)
 
 /** Returns the least time from the creation of a task to its deletion; null if tasks are kept. */
 export function taskTtlMs({ TASK_RETENTION_DAYS, MONEY_TASK_RETENTION_DAYS }: Config): number | null {

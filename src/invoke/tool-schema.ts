@@ -1,5 +1,5 @@
 import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
-import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/contract/operation.ts'
+import type { Entry, StreamTaskEntry } from '#kernel/contract/operation.ts'
 import { linkTarget } from '#kernel/contract/operation-link.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { describeFields } from './field-descriptions.ts'
@@ -8,30 +8,9 @@ import { withWait } from './input-validation.ts'
 /** A tool's schema: plain JSON Schema with an object at its root, which every client accepts. */
 export type ObjectSchema = { type: 'object'; properties: Record<string, object>; required?: string[] }
 
-const keyField = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 255,
-  pattern: '^[\\x21-\\x7e]+$',
-  description:
-    'Names the intent. REUSE the same key whenever you repeat the same intent, above all after a timeout or an ' +
-    'unclear answer: the same key and arguments replay the first answer and never act twice.',
-}
-const confirmField = {
-  type: 'boolean',
-  description:
-    'Send true only to do the same thing a second time on purpose, after `possible_duplicate` named the earlier task.',
-}
-
 /** Merges path, query and body into one record. Throws if a part is not a plain object. */
-export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
-  const { properties, ...rest } = mergedInput(name, entry, withWait(entry))
-  const technical = {
-    ...(isKeyed(entry) && { idempotency_key: keyField }),
-    ...(isGuarded(entry) && { confirm_repeat: confirmField }),
-  }
-  return described(name, { ...rest, properties: { ...properties, ...technical } })
-}
+export const inputSchemaOf = (name: string, entry: Entry): ObjectSchema =>
+  described(name, mergedInput(name, entry, withWait(entry)))
 
 /** Returns an operation's input schema without the fields about the call itself: its key, and how long it waits. */
 export const plainInputSchemaOf = (name: string, entry: Entry): ObjectSchema =>
@@ -69,25 +48,13 @@ function fieldsOf(part: Schema): Fields | undefined {
 }
 
 /**
- * Returns the schema of structured results, or undefined if the answer is no object and so is given as text only.
- * `known` is the schema of another tool that describes the same fields.
+ * Merges the forms of an answer into one object: it has the fields of all forms, and requires those that each requires.
+ * Returns undefined if an answer may be something else than an object.
  */
-export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema): ObjectSchema | undefined {
-  if (entry.kind === 'stream' && !hasTask(entry)) return undefined
-  const output = answerOf(plainSchema(entry.output))
-  if (!output) return undefined
-  const { properties, required } = output
-  const result = entry.kind === 'task' ? entry.result : undefined
-  const fields = {
-    ...properties,
-    ...(result && { result: { anyOf: [shown(plainSchema(result)), { type: 'null' }] } }),
-  }
-  const whole = described(name, { type: 'object', ...(required && { required }), properties: fields })
-  return { ...whole, properties: briefFields(whole.properties, known?.properties ?? {}) }
-}
-
-/** Merges the forms of an answer into one object: it has the fields of all forms, and requires those that each requires. */
-function answerOf(output: Schema): ObjectSchema | undefined {
+export function answerSchemaOf(
+  entry: Exclude<Entry, { kind: 'stream' }> | StreamTaskEntry,
+): ObjectSchema | undefined {
+  const output = plainSchema(entry.output)
   const forms = output.type === 'object' ? [output] : Array.isArray(output.anyOf) ? output.anyOf : []
   const isObject = (form: unknown): form is Schema => isRecord(form) && form.type === 'object'
   if (!forms.every(isObject)) return undefined
@@ -108,36 +75,6 @@ const joined = (one: ObjectSchema, other: ObjectSchema): ObjectSchema => ({
   },
   required: (one.required ?? []).filter((name) => other.required?.includes(name)),
 })
-
-function briefFields(fields: Record<string, object>, known: Record<string, object>): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => {
-      const own = brief(field)
-      const isKnown = JSON.stringify(own) === JSON.stringify(known[name])
-      return [name, isKnown ? brief({ ...field, description: undefined }) : own]
-    }),
-  )
-}
-
-/**
- * Keeps what a reader of an answer needs: types, names and meanings. Bounds and patterns are for the writer of a value.
- * The fields of records within an answer are left out, since they would more than double a list of tools. Every answer
- * that fits the whole schema fits the brief one.
- */
-function brief(schema: object): Record<string, unknown> {
-  const { type, enum: values, const: value, description, items, anyOf } = schema as Schema
-  const arms = Array.isArray(anyOf) ? anyOf.filter(isRecord).map(brief) : []
-  const distinct = [...new Map(arms.map((arm) => [JSON.stringify(arm), arm])).values()]
-  const [only, ...others] = distinct
-  return {
-    ...(type !== undefined && { type }),
-    ...(values !== undefined && { enum: values }),
-    ...(value !== undefined && { const: value }),
-    ...(description !== undefined && { description }),
-    ...(isRecord(items) && { items: brief(items) }),
-    ...(only && (others.length > 0 ? { anyOf: distinct } : only)),
-  }
-}
 
 function described(name: string, schema: ObjectSchema): ObjectSchema {
   describeFields({ [name]: schema })

@@ -13,6 +13,9 @@ type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Text
 
+/** The client adds these fields by itself. */
+type SignedFields = 'agent_id' | 'timestamp' | 'signature'
+
 type ResultOf<E> = E extends { result: infer S extends TSchema } ? Static<S> : Record<string, unknown>
 /** The task that a call made: the short form at once, the full form if the call waited. */
 type TaskAnswer<Result> = {
@@ -30,7 +33,7 @@ type FieldsOf<E> =
   E extends Waiting<E>
     ? InputOf<E> & { wait?: boolean; timeout?: number }
     : E extends { isSigned: true }
-      ? Omit<InputOf<E>, 'timestamp' | 'signature'> & { timestamp?: number; signature?: string }
+      ? Omit<InputOf<E>, SignedFields> & { agent_id?: string; timestamp?: number; signature?: string }
       : InputOf<E>
 type AnswerOf<E> = E extends Waiting<E> ? TaskAnswer<ResultOf<E>> : OutputOf<E>
 

@@ -29,6 +29,8 @@ export type OperationRow = {
   /** Each call blocks so long, because its answer is that of its task. */
   isAnswered?: true
   isSigned?: true
+  /** The fields whose values are signed, too. */
+  signs?: readonly string[]
   /** The stream ends by itself, with an event `done` or `error`. */
   hasEnd?: true
   /** How further pages of a list are read; absent if the operation has no further pages. */
@@ -69,7 +71,8 @@ function rowOf(group: string, key: string, entry: Entry): OperationRow {
     hasBody: entry.body !== undefined,
     ...(entry.kind === 'task' && { waitSeconds: entry.waitSeconds }),
     ...(entry.kind === 'task' && entry.isAnswered && { isAnswered: true }),
-    ...('isSigned' in entry && entry.isSigned && { isSigned: true }),
+    ...(entry.kind === 'act' && entry.isSigned && { isSigned: true }),
+    ...(entry.kind === 'act' && entry.signs && { signs: entry.signs }),
     ...(hasTask(entry) && { hasEnd: true }),
     ...(list && { list }),
   }

@@ -11,8 +11,8 @@ export type TokenSource = {
   get(): Promise<string>
   /** Returns a token other than the refused one, or undefined if the source has no other token. */
   renew(refused: string): Promise<string | undefined>
-  /** Signs an act by the key of the agent; absent if the source has no key. */
-  signAct?(operation: string): Promise<{ timestamp: number; signature: string }>
+  /** Signs an act by the key of the agent, and what it says; absent if the source has no key. */
+  signAct?(operation: string, says?: string): Promise<SignedRequest>
 }
 
 export type SignedRequest = { agent_id: string; timestamp: number; signature: string }
@@ -88,12 +88,10 @@ function signingKeys(
   }
   return {
     issue: () => issue(1),
-    async signAct(operation) {
+    async signAct(operation, says) {
       const timestamp = Date.now() + skewMs
-      return {
-        timestamp,
-        signature: await (await keys).sign(`portico-${operation}:v1:${agentId}:${timestamp}`),
-      }
+      const text = `portico-${operation}:v1:${agentId}:${timestamp}${says === undefined ? '' : `:${says}`}`
+      return { agent_id: agentId, timestamp, signature: await (await keys).sign(text) }
     },
   }
 }

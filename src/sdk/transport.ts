@@ -108,7 +108,8 @@ export function createTransport(options: TransportOptions): Transport {
   const signedInput = async (row: OperationRow, input: Input): Promise<Input> => {
     if (!row.isSigned || input.signature !== undefined || !tokens?.signAct) return input
     await tokens.get()
-    return { ...input, ...(await tokens.signAct(row.name)) }
+    const says = row.signs?.map((field) => [input[field]].flat().join(',')).join(':')
+    return { ...input, ...(await tokens.signAct(row.name, says)) }
   }
 
   return {

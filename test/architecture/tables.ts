@@ -224,6 +224,7 @@ export const raisedLimits: Record<string, { fileLines?: number; functionLines?: 
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */
 export const floatPlaces: readonly { path: string; why: string }[] = [
+  { path: 'src/edges/mcp/text-index.ts', why: 'the rank of texts in a search' },
   { path: 'src/market/', why: 'statistics and pictures of markets' },
   { path: 'src/agent/research/', why: 'figures of reports on markets' },
   { path: 'src/features/earn/yield.ts', why: 'the yield of a year, for display' },

@@ -26,10 +26,10 @@ describe('the gas budget of a user', () => {
   })
 
   const clock = { now: () => today }
-  const budget = () => createGasBudget({ db: database.pool, budgetWei: 100n, clock })
+  const budget = () => createGasBudget({ db: database.pool, budgetWeiOf: () => 100n, clock })
   /** Accepts a task with this charge, and returns its id. */
-  const reserve = async (userId: string, wei: bigint, { fullExit = false } = {}) => {
-    const gas = budget().chargeOf({ chainId, units: wei, fullExit })
+  const reserve = async (userId: string, wei: bigint, { fullExit = false, isExit = false } = {}) => {
+    const gas = budget().chargeOf({ chainId, units: wei, fullExit, isExit })
     const account = { owner: userId, asset: 'test:coin', subAccount: 'wallet' }
     const spend = { ...testSpend({ account, amountUnits: 0n }), gas }
     const { pool, transaction: run, pipelinedTransaction: pipelined } = database
@@ -59,6 +59,18 @@ describe('the gas budget of a user', () => {
     await reserve(userId, 100n)
     await reserve(userId, 50n, { fullExit: true })
     assert.deepEqual(await usedBy(userId), ['150'])
+  })
+
+  test('exits may use as much again as entries, whoever comes first', async () => {
+    const [entriesFirst, exitsFirst] = [id(), id()]
+    await reserve(entriesFirst, 100n)
+    await rejected(reserve(entriesFirst, 1n))
+    await reserve(entriesFirst, 100n, { isExit: true })
+    await rejected(reserve(entriesFirst, 1n, { isExit: true }))
+    await reserve(exitsFirst, 199n, { isExit: true })
+    await rejected(reserve(exitsFirst, 1n))
+    await reserve(exitsFirst, 1n, { isExit: true })
+    assert.deepEqual([await usedBy(entriesFirst), await usedBy(exitsFirst)], [['200'], ['200']])
   })
 
   test('an ended task counts what was paid for it, once', async () => {

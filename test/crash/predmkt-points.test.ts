@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import {
+  cashOf,
   type Ended,
   executed,
   type Market,
@@ -116,9 +117,9 @@ async function request({ path, body, at, victim, arm, who = person }: Request): 
   return completed(path, body, { key, who })
 }
 
-const relayNonce = async (owner: string): Promise<string> => {
+const relayNonce = async (owner: string, type = 'WALLET'): Promise<string> => {
   const { relayer } = world.manifest.urls.polymarket
-  return (await http<{ nonce: string }>(`${relayer}/nonce?address=${owner}&type=WALLET`)).body.nonce
+  return (await http<{ nonce: string }>(`${relayer}/nonce?address=${owner}&type=${type}`)).body.nonce
 }
 const countOf = async (sql: string, values: unknown[]): Promise<number> =>
   Number((await app.admin.query<{ count: string }>(sql, values)).rows[0]!.count)
@@ -156,6 +157,20 @@ const cases: readonly Case[] = [
       assert.equal(await relayNonce(who.evm), '1', `${at}: one batch of approvals`)
       const keys = `select count(*) from prediction_key where lower(owner_address) = lower($1)`
       assert.equal(await countOf(keys, [who.evm]), 1, at)
+    },
+  },
+  {
+    title: 'move out of an older wallet',
+    shortPoint: 'net:polymarket:after@2',
+    needed: relayed,
+    async run(at, victim, arm) {
+      const who = await personOf(survivor.url, await newAgent(survivor.url))
+      await setUp(who)
+      const { safe } = await venue<{ safe: string }>('POST', '/safe', { owner: who.evm })
+      await venue('POST', '/credit', { wallet: safe, amount: '7' })
+      await request({ path: '/predmkt/setup/v2', body: {}, at, victim, arm, who })
+      assert.equal(await cashOf(who), 7_000_000n, at)
+      assert.equal(await relayNonce(who.evm, 'SAFE'), '1', `${at}: one batch of the older wallet`)
     },
   },
   {

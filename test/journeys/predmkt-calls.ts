@@ -88,6 +88,12 @@ export const run = async (
     throw new Error(`${error.message}: ${await last()}`, { cause: error })
   })) as unknown as Ended
 }
+/** Calls an operation without waiting for the end of its task. */
+export const accept = async (person: Person, route: string, body: object): Promise<Ended> => {
+  const reply = await person.call<Ended>(`POST ${route}`, { body })
+  assert.ok(reply.status === 200 || reply.status === 202, JSON.stringify(reply.body))
+  return reply.body
+}
 export const executed = async (person: Person, route: string, body: object = {}): Promise<Ended> => {
   const task = await run(person, route, body)
   assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))

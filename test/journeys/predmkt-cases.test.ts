@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
+  accept,
   cashOf,
   type Ended,
   executed,
@@ -95,11 +96,6 @@ describe('the cases of the complaints about prediction markets, on both protocol
       `/balances?wallet=${wallet}&tokens=${id}`,
     )
     return micros(shares[id]!)
-  }
-  const accept = async (person: Person, route: string, body: object): Promise<Ended> => {
-    const reply = await person.call<Ended>(`POST ${route}`, { body })
-    assert.ok(reply.status === 200 || reply.status === 202, JSON.stringify(reply.body))
-    return reply.body
   }
   const taskOf = async (person: Person, { task_id: id }: { task_id: string }) =>
     (await person.call<Ended>(`GET /v1/tasks/${id}`)).body

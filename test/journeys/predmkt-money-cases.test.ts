@@ -5,6 +5,7 @@ import pg from 'pg'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
+  accept,
   cashOf,
   type Ended,
   executed,
@@ -69,11 +70,6 @@ describe('the cases of complaints about money at prediction markets, on both pro
   const redeem = ({ condition_id }: Market) => executed(ada, '/predmkt/redeem', { condition_id })
   const resolve = (market: Market, outcome: string, onChain = true) =>
     venue('POST', '/resolve', { market: market.condition_id, outcome, onChain })
-  const accept = async (person: Person, route: string, body: object): Promise<Ended> => {
-    const reply = await person.call<Ended>(`POST ${route}`, { body })
-    assert.ok(reply.status === 200 || reply.status === 202, JSON.stringify(reply.body))
-    return reply.body
-  }
   const countOfSubmits = async (): Promise<number> =>
     (await venue<{ fault: { type?: string }; struck: number }[]>('GET', '/faults')).find(
       ({ fault }) => fault.type === '/submit',
@@ -200,10 +196,14 @@ describe('the cases of complaints about money at prediction markets, on both pro
       assert.deepEqual([early.status, early.body.code], [409, 'not_resolved'], JSON.stringify(early.body))
       await venue('POST', '/report', { market: market.condition_id })
       const [cash, realized] = [await cashOf(ada), await pnl()]
-      // The venue redeems between the reading of the shares and the batch.
-      await dial({ relayerLag: { rate: 1, minMs: 3_000, maxMs: 3_000 }, autoRedeem: { rate: 1, delayMs: 0 } })
+      // The venue redeems after the batch was signed, and before the relayer takes it.
+      await dialRelayer({ busyRate: 1 })
+      const requests = await countOfSubmits()
       const task = await accept(ada, '/predmkt/redeem', body)
+      await eventually(async () => (await countOfSubmits()) > requests, 'the batch is signed')
+      await dial({ autoRedeem: { rate: 1, delayMs: 0 } })
       await venue('POST', '/auto-redeem')
+      await dialRelayer({})
       const ended = (await ada.ended(task.task_id)) as unknown as Ended
       assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
       const [row] = (ended.result as unknown as Redeemed).redeemed

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
+import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
 import {
@@ -13,6 +14,7 @@ import {
   micros,
   positionOf,
   predictionVenue,
+  sellable,
   setUp,
   statusOf,
 } from './predmkt-calls.ts'
@@ -25,7 +27,7 @@ describe('the wallet of a user at the prediction market', () => {
   let database: pg.Pool
   before(async () => {
     gateway = await freshGateway(
-      { RATE_MONEY: '0', RATE_EXIT: '0', SPONSOR_USER_DAY: '1' },
+      { RATE_MONEY: '0', RATE_EXIT: '0' },
       { ownWorld: 'the venue pauses a dollar, restarts, and shares are moved' },
     )
     world = await worldOf(gateway.world)
@@ -43,20 +45,24 @@ describe('the wallet of a user at the prediction market', () => {
     await setUp(person)
     return person
   }
-  /** Moves shares between wallets at the venue without the gateway, as if the key were used elsewhere. */
-  const moveShares = async (from: string, to: string, shares: Holding) => {
+  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
+  const number = (value: string | number | bigint) => word(BigInt(value).toString(16))
+  /** Sends a call from a wallet at the venue without the gateway, as if the key were used elsewhere. */
+  const sendAs = async (from: string, to: string, data: string) => {
     const url = world.manifest.urls.evm[polygon]
-    const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
-    const number = (value: string | number) => word(BigInt(value).toString(16))
-    const data = `0xf242432a${word(from)}${word(to)}${number(shares.outcome_id!)}${number(shares.amount)}${number(160)}${number(0)}`
     await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
     await world.rpc('anvil_impersonateAccount', [from], url)
-    const call = { from, to: shares.token_address, data }
-    const hash = await world.rpc('eth_sendTransaction', [call], url)
+    const hash = await world.rpc('eth_sendTransaction', [{ from, to, data }], url)
     const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
-    const receipt = await eventually(mined, 'the shares have moved')
+    const receipt = await eventually(mined, 'the call has run')
     assert.equal((receipt as { status: string }).status, '0x1')
   }
+  const moveShares = (from: string, to: string, shares: Holding, amount: string | bigint = shares.amount) =>
+    sendAs(
+      from,
+      shares.token_address,
+      `0xf242432a${word(from)}${word(to)}${number(shares.outcome_id!)}${number(amount)}${number(160)}${number(0)}`,
+    )
 
   test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
     const [person, other] = await Promise.all([setUpPerson(), setUpPerson()])
@@ -74,6 +80,86 @@ describe('the wallet of a user at the prediction market', () => {
     const [held] = await atVenue(other)
     assert.deepEqual([held?.kind, held?.amount, held?.cost_basis_usd], ['outcome_token', shares.amount, null])
     assert.equal(await positionOf(person, outcomeId), undefined)
+  })
+
+  test('what lies in a wallet of an earlier kind moves to the new one, and missing approvals are completed', async () => {
+    const [person, donor] = await Promise.all([createFundedPerson(gateway.url), setUpPerson()])
+    await executed(donor, '/predmkt/fund-safe', { amount_usd: '20' })
+    const slugs = [
+      'fed-cuts-rates-in-december',
+      'ada-winter-wins-the-mayoral-race',
+      'new-phone-before-march',
+      'alpha-is-the-largest-company',
+    ]
+    const markets = await Promise.all(slugs.map((slug) => marketBy(donor, slug)))
+    for (const { outcomes } of markets) {
+      const [yes] = outcomes
+      const order = { outcome_id: yes!.outcome_id, side: 'BUY', order_type: 'FOK', amount_usd: '4' }
+      await executed(donor, '/predmkt/order', order)
+    }
+    const { safe_address: from } = await statusOf(donor)
+    const control = predictionVenue(gateway.world)
+    const { safe } = await control<{ safe: string }>('POST', '/safe', { owner: person.evm })
+    const shares = (await atVenue(donor)).filter(({ kind }) => kind === 'outcome_token')
+    assert.equal(shares.length, slugs.length)
+    for (const each of shares) await moveShares(from, safe, each, BigInt(each.amount) / 2n)
+    const dollars = { pusd: '11.000001', usdc: '7.5', usdce: '5' }
+    for (const [token, amount] of Object.entries(dollars))
+      await venue('POST', '/credit', { wallet: safe, token, amount })
+    const balancesOf = (wallet: string) =>
+      control<Record<'pusd' | 'usdc' | 'usdce', string> & { shares: Record<string, string> }>(
+        'GET',
+        `/balances?wallet=${wallet}&tokens=${shares.map(({ outcome_id: id }) => id).join()}`,
+      )
+    const before = await balancesOf(safe)
+    assert.deepEqual(
+      Object.values(before.shares).map(micros),
+      shares.map(({ amount }) => BigInt(amount) / 2n),
+    )
+
+    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
+    const { result } = await executed(person, '/predmkt/setup/v2')
+    const { safe_address: wallet } = await statusOf(person)
+    assert.deepEqual(
+      [result.setup_complete, result.v2_complete, result.wallet_kind, result.safe_address],
+      [true, true, 'deposit_wallet', wallet],
+    )
+    assert.notEqual(wallet.toLowerCase(), safe.toLowerCase())
+    const empty = await balancesOf(safe)
+    assert.deepEqual([empty.pusd, empty.usdc, empty.usdce, ...Object.values(empty.shares)].map(micros), [
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+    ])
+    const moved = await balancesOf(wallet)
+    assert.deepEqual(moved.shares, before.shares)
+    const cash = Object.values(dollars).reduce((sum, amount) => sum + micros(amount), 0n)
+    assert.deepEqual([micros(moved.pusd), await cashOf(person)], [cash, cash])
+    for (const { outcome_id: id } of shares) {
+      const position = await eventually(async () => positionOf(person, id!), 'the venue lists the shares')
+      assert.equal(micros(position.size), micros(before.shares[id!]!))
+    }
+
+    // The approvals of a wallet that was set up before the second protocol came.
+    const approval = `0xa22cb465${word(contracts.exchangeV3)}${number(0)}`
+    await sendAs(wallet, contracts.positionManager, approval)
+    const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
+      string,
+      unknown
+    >
+    assert.deepEqual([isComplete, protocols], [false, { v1: true, v2: false }])
+    await executed(person, '/predmkt/setup/v2')
+    assert.deepEqual((await statusOf(person)).protocols, { v1: true, v2: true })
+    for (const { outcomes } of markets) {
+      const id = outcomes[0]!.outcome_id
+      const amount = String(Number(sellable(before.shares[id]!)) / 1e6)
+      const sale = { outcome_id: id, side: 'SELL', order_type: 'FAK', amount_shares: amount }
+      await executed(person, '/predmkt/order', sale)
+    }
   })
 
   test('money comes and goes by any chain, also while the venue takes one of its dollars alone', async () => {

@@ -12,21 +12,27 @@ import {
   positionOf,
   predictionVenue,
   type Quote,
+  sellable,
   setUp,
   statusOf,
 } from './predmkt-calls.ts'
-import { createFundedPerson } from './users.ts'
+import { createFundedPerson, type Person } from './users.ts'
 import { base, polygon, type World, worldOf } from './world.ts'
 
 describe('a user trades prediction markets by HTTP alone, without a coin for gas', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
+  /** Buys what take-profits sell. */
+  let other: Person
   before(async () => {
     gateway = await freshGateway(
-      { RATE_MONEY: '0', RATE_EXIT: '0', SPONSOR_USER_DAY: '1' },
+      { RATE_MONEY: '0', RATE_EXIT: '0' },
       { ownWorld: 'the markets of this one are resolved' },
     )
     world = await worldOf(gateway.world)
+    other = await setUpPerson()
+    await world.fund(polygon, other.evm, 'USDC', '200')
+    await executed(other, '/predmkt/fund-safe', { amount_usd: '200' })
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
@@ -36,41 +42,49 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     const person = await createFundedPerson(gateway.url)
     const early = await person.call('POST /predmkt/setup', { body: {} })
     assert.deepEqual([early.status, early.body.code], [409, 'disclaimer_required'])
+    assert.match(String(early.body.disclaimer), /can become worthless/)
     await setUp(person)
     return person
   }
 
-  const trade = async (slug: string, protocol: string, { negRisk }: { negRisk: boolean }) => {
+  type Kind = { negRisk: boolean; hasFee?: boolean }
+  const trade = async (slug: string, protocol: string, { negRisk, hasFee = false }: Kind) => {
     const person = await setUpPerson()
     const status = await statusOf(person)
     assert.deepEqual([status.setup_complete, status.protocols], [true, { v1: true, v2: true }])
     assert.equal(await world.balance(polygon, person.evm), 0n, 'the user has no coin for gas')
 
+    const dollarsOnBase = () => world.balance(base, person.evm, world.manifest.contracts[base]!.usdc)
+    const onBase = await dollarsOnBase()
     const funded = await executed(person, '/predmkt/fund-safe', { amount_usd: '60', source_chain_id: base })
     const start = micros(funded.result.amount_usd!)
     assert.equal(await cashOf(person), start)
+    assert.equal(
+      onBase - (await dollarsOnBase()),
+      start + micros(funded.result.fee_usd!),
+      'the fees are named',
+    )
 
     await venue('POST', '/price', { market: slug, price: 0.4 })
     const market = await marketBy(person, slug)
     assert.deepEqual([market.protocol, market.neg_risk], [protocol, negRisk])
     const outcomeId = market.outcomes[0]!.outcome_id
 
-    const quote = (
-      await person.call<Quote>('POST /predmkt/quote', {
-        body: { outcome_id: outcomeId, side: 'BUY', amount_usd: '20' },
-      })
-    ).body
-    assert.equal(quote.complete, true, JSON.stringify(quote))
-    const bought = await executed(person, '/predmkt/order', {
-      outcome_id: outcomeId,
-      side: 'BUY',
-      order_type: 'FOK',
-      amount_usd: '20',
-      quote_id: quote.quote_id,
-    })
-    assert.equal(bought.result.settlement, 'confirmed')
-    assert.equal(bought.result.settled_shares, quote.shares)
-    assert.equal(bought.result.total_usd, quote.total_usd)
+    /** Buys at the price of a quote, and returns the quote, which the receipt equals to the unit. */
+    const buy = async (usd: string, exits: object = {}): Promise<Quote> => {
+      const terms = { outcome_id: outcomeId, side: 'BUY', amount_usd: usd }
+      const { body: quote } = await person.call<Quote>('POST /predmkt/quote', { body: terms })
+      assert.equal(quote.complete, true, JSON.stringify(quote))
+      const more = { order_type: 'FOK', quote_id: quote.quote_id, ...exits }
+      const { result } = await executed(person, '/predmkt/order', { ...terms, ...more })
+      assert.deepEqual(
+        [result.settlement, result.settled_shares, result.total_usd, result.fee_usd],
+        ['confirmed', quote.shares, quote.total_usd, quote.fee_usd],
+      )
+      assert.equal(quote.fee_usd !== '0', hasFee, JSON.stringify(quote))
+      return quote
+    }
+    const quote = await buy('20', { take_profit_price: '0.5' })
     const afterBuy = await cashOf(person)
     assert.equal(afterBuy, start - micros(quote.total_usd), 'every dollar of the purchase is accounted for')
     const position = (await positionOf(person, outcomeId))!
@@ -95,14 +109,36 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     })
     assert.equal(resting.result.order_status, 'live')
     assert.equal(await cashOf(person), afterBuy - micros('0.5'))
-    const open = (await person.call<{ orders: Order[] }>('GET /predmkt/orders/open')).body.orders
-    assert.deepEqual(
-      open.map(({ id, price }) => [id, price]),
-      [[resting.result.order_id, '0.05']],
+    const isBid = ({ id }: Order) => id === resting.result.order_id
+    assert.equal((await openOrdersOf(person)).find(isBid)?.price, '0.05')
+
+    const takeProfit = await eventually(
+      async () => (await openOrdersOf(person)).find(({ leg, status }) => leg === 'tp' && status === 'live'),
+      'the take-profit rests',
     )
-    const cancelled = await executed(person, '/predmkt/order/cancel', { order_id: open[0]!.id })
-    assert.deepEqual(cancelled.result, { canceled: [open[0]!.id], not_canceled: {} })
-    assert.equal(await cashOf(person), afterBuy)
+    assert.equal(takeProfit.price, '0.5')
+    const soldUnits = sellable(quote.shares)
+    await venue('POST', '/price', { market: slug, price: 0.55 })
+    const size = String(Number(soldUnits) / 1e6)
+    await executed(other, '/predmkt/order', { outcome_id: outcomeId, side: 'BUY', price: '0.5', size })
+    await eventually(
+      async () => ((await openOrdersOf(person)).some(({ leg }) => leg === 'tp') ? undefined : true),
+      'the take-profit has sold',
+    )
+    const dust = micros(quote.shares) - soldUnits
+    const afterSale = afterBuy + soldUnits / 2n
+    await eventually(
+      async () => ((await cashOf(person)) === afterSale - micros('0.5') ? true : undefined),
+      'every dollar of the sale is accounted for',
+    )
+    assert.equal(micros((await positionOf(person, outcomeId))?.size ?? '0'), dust)
+
+    await venue('POST', '/price', { market: slug, price: 0.4 })
+    const second = await buy('10')
+    const cancelled = await executed(person, '/predmkt/order/cancel', { order_id: resting.result.order_id })
+    assert.deepEqual(cancelled.result, { canceled: [resting.result.order_id], not_canceled: {} })
+    const afterTrades = afterSale - micros(second.total_usd)
+    assert.equal(await cashOf(person), afterTrades)
 
     const early = await person.call('POST /predmkt/redeem', { body: { condition_id: market.condition_id } })
     assert.deepEqual([early.status, early.body.code], [409, 'not_resolved'])
@@ -112,14 +148,15 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       'the market is resolved',
     )
     const redeemed = await executed(person, '/predmkt/redeem', { condition_id: market.condition_id })
-    assert.equal(redeemed.result.payout_usd, quote.shares)
+    const payout = dust + micros(second.shares)
+    assert.equal(micros(redeemed.result.payout_usd!), payout)
     assert.equal(await positionOf(person, outcomeId), undefined)
     assert.deepEqual(
       (await atVenue(person)).map(({ symbol }) => symbol),
       ['USDC.e', 'pUSD'],
     )
     const end = await cashOf(person)
-    assert.equal(end, afterBuy + micros(quote.shares), 'a share of the outcome that won pays one dollar')
+    assert.equal(end, afterTrades + payout, 'a share of the outcome that won pays one dollar')
 
     const usdc = world.manifest.contracts[polygon]!.usdc
     const before = await world.balance(polygon, person.evm, usdc)
@@ -147,10 +184,12 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
   test('on a market of the second protocol', () =>
     trade('recession-declared-next-year', 'v2', { negRisk: false }))
 
+  test('on a market with a fee', () =>
+    trade('bitcoin-up-or-down-today', 'v1', { negRisk: false, hasFee: true }))
+
   test('a take-profit rests for settled shares and sells them, and a stop-loss sells when the bid has fallen', async () => {
-    const [person, other] = await Promise.all([setUpPerson(), setUpPerson()])
+    const person = await setUpPerson()
     await executed(person, '/predmkt/fund-safe', { amount_usd: '60' })
-    await executed(other, '/predmkt/fund-safe', { amount_usd: '60' })
     const slug = 'beta-is-the-largest-company'
     await venue('POST', '/price', { market: slug, price: 0.4 })
     const market = await marketBy(person, slug)

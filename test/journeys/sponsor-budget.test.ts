@@ -23,7 +23,7 @@ describe('the gas that a sponsor pays', () => {
   let world: World
   let admin: pg.Pool
   before(async () => {
-    gateway = await freshGateway({ SPONSOR_USER_DAY: '0.004' })
+    gateway = await freshGateway({ SPONSOR_USER_DAY: '0.002' })
     world = await worldOf(gateway.world)
     admin = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
   })
@@ -49,7 +49,7 @@ describe('the gas that a sponsor pays', () => {
     return body.result.position_id
   }
 
-  test('80 small withdrawals of one user end at its own budget, and no other user is rejected', async () => {
+  test('the deposits and small withdrawals of one user end at its own budgets, and no other user is rejected', async () => {
     const [greedy, other] = await Promise.all([
       createFundedPerson(gateway.url),
       createFundedPerson(gateway.url),
@@ -59,27 +59,31 @@ describe('the gas that a sponsor pays', () => {
     // One nonce sequence each, so that all of them are known; its value does not matter.
     for (let n = 0; n < 8; n++) await open(other, '1')
     await setSponsors(12n * milliEther + milliEther / 2n)
-    let executed = 0
-    let refused: Refusal | undefined
-    for (let n = 0; n < 80; n++) {
-      await atGwei()
-      const { status, body } = await greedy.call<Refusal & { outcome: string }>(
-        'POST /v1/earn/withdraw?wait=true',
-        { body: { position_id, amount_usdc: '1' } },
-      )
-      if (status === 200) executed += body.outcome === 'executed' ? 1 : 0
-      else {
-        assert.equal(status, 429, JSON.stringify(body))
-        refused = body
+    // What deposits have used up is not what withdrawals need.
+    for (const [route, more, limit] of [
+      ['POST /v1/earn/deposit?wait=true', {}, '0.002'],
+      ['POST /v1/earn/withdraw?wait=true', { position_id }, '0.004'],
+    ] as const) {
+      let executed = 0
+      let refused: Refusal | undefined
+      for (let n = 0; n < 40; n++) {
+        await atGwei()
+        const body = { amount_usdc: '1', ...more }
+        const answer = await greedy.call<Refusal & { outcome: string }>(route, { body })
+        if (answer.status === 200) executed += answer.body.outcome === 'executed' ? 1 : 0
+        else {
+          assert.equal(answer.status, 429, JSON.stringify(answer.body))
+          refused = answer.body
+        }
       }
+      assert.ok(executed >= 2 && executed < 30, `${executed} were executed: ${route}`)
+      assert.deepEqual(
+        [refused?.code, refused?.reason, refused?.budget, refused?.owner, refused?.limit],
+        ['rate_limited', 'sponsor_budget', 'sponsor_gas_per_day', 'user', limit],
+      )
+      assert.match(String(refused?.full_again_at), /T00:00:00.000Z$/)
+      assert.ok(Number(refused?.used) <= Number(limit))
     }
-    assert.ok(executed >= 2 && executed < 40, `${executed} were executed`)
-    assert.deepEqual(
-      [refused?.code, refused?.reason, refused?.budget, refused?.owner, refused?.limit],
-      ['rate_limited', 'sponsor_budget', 'sponsor_gas_per_day', 'user', '0.004'],
-    )
-    assert.match(String(refused?.full_again_at), /T00:00:00.000Z$/)
-    assert.ok(Number(refused?.used) <= 0.004)
 
     await atGwei()
     const part = await other.withdraw({ position_id: others, amount_usdc: '5' })

@@ -12,9 +12,15 @@ export type ToolReply = {
   _meta?: Record<string, unknown>
 }
 export type ProgressReport = { progress: number; message?: string }
+export type ListedTool = {
+  name: string
+  description?: string
+  inputSchema: { properties?: Record<string, { type?: unknown; description?: string }> }
+  annotations?: { readOnlyHint?: boolean }
+}
 export type McpClient = {
   name: string
-  listTools(): Promise<{ name: string; description?: string; inputSchema: { properties?: object } }[]>
+  listTools(): Promise<ListedTool[]>
   call(
     name: string,
     input?: Record<string, unknown>,
@@ -25,11 +31,15 @@ export type McpClient = {
   prompts(): Promise<string[]>
   prompt(name: string, given: Record<string, string>): Promise<string>
   capabilities(): object
+  instructions(): string
+  /** Listens for changes of the list of tools; the answer counts them. Clients of 2025 cannot. */
+  listen(): Promise<() => number>
 } & AsyncDisposable
 
-type Credential = { authorization: string }
+/** `query` is the part of the address that says which tools the client gets. */
+type Credential = { authorization: string; query?: string }
 
-const facade = (name: string, client: ModernClient | FormerClient): McpClient => {
+export const facade = (name: string, client: ModernClient | FormerClient): McpClient => {
   const each = client as ModernClient
   return {
     name,
@@ -51,33 +61,49 @@ const facade = (name: string, client: ModernClient | FormerClient): McpClient =>
       return message?.content.type === 'text' ? message.content.text : ''
     },
     capabilities: () => each.getServerCapabilities() ?? {},
+    instructions: () => each.getInstructions() ?? '',
+    async listen() {
+      let changes = 0
+      each.setNotificationHandler('notifications/tools/list_changed', () => {
+        changes++
+      })
+      await each.listen({ toolsListChanged: true })
+      return () => changes
+    },
     [Symbol.asyncDispose]: () => client.close(),
   }
 }
 
+const addressOf = (url: string, path: string, { query = '' }: Credential) => new URL(path + query, url)
 const optionsOf = ({ authorization }: Credential) => ({ requestInit: { headers: { authorization } } })
 
 export async function modernClient(url: string, credential: Credential): Promise<McpClient> {
   const client = new ModernClient(info, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
-  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url), optionsOf(credential)))
+  await client.connect(
+    new StreamableHTTPClientTransport(addressOf(url, '/mcp', credential), optionsOf(credential)),
+  )
   return facade('2026-07-28', client)
 }
 
 export async function formerClient(url: string, credential: Credential): Promise<McpClient> {
   const client = new FormerClient(info)
-  await client.connect(new FormerTransport(new URL('/mcp', url), optionsOf(credential)) as never)
+  await client.connect(
+    new FormerTransport(addressOf(url, '/mcp', credential), optionsOf(credential)) as never,
+  )
   return facade('2025', client)
 }
 
 /** The transport of 2024. */
-export async function sseClient(url: string, { authorization }: Credential): Promise<McpClient> {
+export async function sseClient(url: string, credential: Credential): Promise<McpClient> {
   const client = new FormerClient(info)
   const withToken: typeof fetch = (address, init) => {
     const headers = new Headers(init?.headers)
-    headers.set('authorization', authorization)
+    headers.set('authorization', credential.authorization)
     return fetch(address, { ...init, headers })
   }
-  await client.connect(new SSEClientTransport(new URL('/mcp/sse', url), { fetch: withToken as never }))
+  await client.connect(
+    new SSEClientTransport(addressOf(url, '/mcp/sse', credential), { fetch: withToken as never }),
+  )
   return facade('sse', client)
 }
 

@@ -36,7 +36,7 @@ test('the inspector lists and calls tools on every path, two instances behind on
     return JSON.parse(stdout) as Reply
   }
   const names = pair.instances[0]!.features.operations.map(({ name }) => name)
-  for (const path of ['/mcp', '/mcp/sse']) {
+  for (const path of ['/mcp?sections=all', '/mcp/sse?sections=all']) {
     const { tools } = await run<Listed>(path, '--method', 'tools/list')
     assert.ok(tools.every(({ name }) => name === 'tasks_wait' || names.includes(name)))
     assert.ok(tools.length > 40, String(tools.length))

@@ -95,3 +95,16 @@ test('a limit order is left once', async () => {
   await ended((await callAndRepeat('limit_orders_create', order)).task_id)
   assert.equal((await person.call<Json[]>('GET /v1/limit-orders')).body.length, 1)
 })
+
+test('an app that was connected a moment ago waits for its person above the limit of approvals', async () => {
+  const limited = await client.call('policy_tighten', { approval_above_usd: '5' })
+  assert.equal(errorOf(limited), undefined, JSON.stringify(limited))
+  const swap = { chain_id_in: base, token_in: 'USDC', token_out: 'ETH', amount_usd: '20' }
+  for (const [name, input] of [
+    ['swap_execute', swap],
+    ['call_operation', { name: 'swap_execute', arguments: { ...swap, amount_usd: '21' } }],
+  ] as const) {
+    const { structuredContent: task } = await client.call(name, input)
+    assert.deepEqual([task?.status, task?.state], ['pending', 'awaiting_approval'], JSON.stringify(task))
+  }
+})

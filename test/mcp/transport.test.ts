@@ -11,7 +11,7 @@ let clients: McpClient[]
 
 before(async () => {
   app = await createHttpApp()
-  clients = await clientsOf(app.url, { authorization: tokens.all })
+  clients = await clientsOf(app.url, { authorization: tokens.all, query: '?sections=all' })
 })
 after(async () => {
   for (const client of clients) await client[Symbol.asyncDispose]()
@@ -30,7 +30,7 @@ eachClient('a client lists one tool for each operation', async (client) => {
 })
 
 eachClient('a reader sees the tools of its scopes only', async ({ name }) => {
-  const readers = await clientsOf(app.url, { authorization: tokens.reader })
+  const readers = await clientsOf(app.url, { authorization: tokens.reader, query: '?sections=all' })
   const reader = readers.find((each) => each.name === name)!
   const names = (await reader.listTools()).map((tool) => tool.name)
   assert.ok(names.includes('probe_list') && !names.includes('probe_pay'), String(names))
@@ -54,7 +54,7 @@ eachClient('a wrong input is an error result that names the field', async (clien
 
 eachClient('a money tool says to reuse the key, and takes it', async (client) => {
   const tool = (await client.listTools()).find(({ name }) => name === 'probe_pay')!
-  assert.match(tool.description ?? '', /REUSE the same `idempotency_key`/)
+  assert.match(tool.inputSchema.properties?.idempotency_key?.description ?? '', /REUSE it/)
   assert.deepEqual(Object.keys(tool.inputSchema.properties ?? {}).sort(), [
     'amount_usdc',
     'confirm_repeat',
@@ -93,7 +93,7 @@ test('the list of tools is sent compressed to those who take it, and costs 20 re
         accept: 'application/json, text/event-stream',
         'accept-encoding': encoding,
       }
-      const sent = request(`${url}/mcp`, { method: 'POST', headers }, async (reply) => {
+      const sent = request(`${url}/mcp?sections=all`, { method: 'POST', headers }, async (reply) => {
         const bytes = Buffer.concat(await reply.toArray())
         resolve({ status: reply.statusCode ?? 0, encoding: reply.headers['content-encoding'], bytes })
       })
@@ -121,17 +121,17 @@ test('the list of tools is sent compressed to those who take it, and costs 20 re
 test('a list has one page, and a batch has its own list', async () => {
   const headers = { accept: 'application/json, text/event-stream' }
   const listed = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-  const next = await sendRequest(app.url, 'POST /mcp', {
+  const next = await sendRequest(app.url, 'POST /mcp?sections=all', {
     headers,
     body: { ...listed, params: { cursor: '2' } },
   })
   assert.match(next.text, /-32602/)
-  const first = await sendRequest(app.url, 'POST /mcp', {
+  const first = await sendRequest(app.url, 'POST /mcp?sections=all', {
     headers,
     body: { ...listed, params: { cursor: '' } },
   })
   assert.match(first.text, /"name":"probe_list"/)
-  const batch = await sendRequest(app.url, 'POST /mcp', { headers, body: [listed] })
+  const batch = await sendRequest(app.url, 'POST /mcp?sections=all', { headers, body: [listed] })
   assert.match(batch.text, /"name":"probe_list"/)
 })
 

@@ -24,7 +24,7 @@ export const agentLinkMutations = [
       'a token alone gets a link code',
     ],
     [
-      "await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says: String(on) })",
+      "await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says })",
       '',
       'a token alone contests a link',
     ],

@@ -553,12 +553,13 @@ export const chainMutations = [
     'src/kernel/task/sponsored-effect.ts',
     ['test/chains/gas-budget.test.ts', 'test/chains/svm-limits.test.ts'],
     [
-      ['fullExit ? null : budget.budgetUnits', 'null', 'one user empties the gas sponsor'],
+      ['fullExit ? null : budgetUnits', 'null', 'one user empties the gas sponsor'],
       [
-        'fullExit ? null : budget.budgetUnits',
-        'budget.budgetUnits',
+        'fullExit ? null : budgetUnits',
+        'budgetUnits',
         'a used gas budget blocks the full withdrawal of its user',
       ],
+      ['entryUnits * exitShares', 'entryUnits', 'entries use up the gas that exits need'],
     ],
   ),
   ...mutationsOf(

@@ -57,8 +57,8 @@ export const identityMutations = [
     [
       ['      known.invalidate(hash)\n', '', 'a revoked token is valid until it leaves the cache'],
       [
-        'if (cached && cached.expiresAtMs > now) return assertActive(cached)',
-        'if (cached) return assertActive(cached)',
+        'if (isCurrent && cached.expiresAtMs > now) return assertActive(cached)',
+        'if (isCurrent) return assertActive(cached)',
         'a token outlives its expiry by the time of the cache',
       ],
     ],

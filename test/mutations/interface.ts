@@ -14,6 +14,65 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/edges/mcp/tools.ts',
+    ['test/mcp/tool-lists.test.ts'],
+    [
+      [
+        'if (readsOnly && !view.annotations.readOnlyHint) return false',
+        '',
+        'a model at an address for reads moves money',
+      ],
+      [
+        'return hasMain || sections.has(operation.group) || taskTools.includes(view.name)',
+        'return true',
+        'an address serves sections that it does not name',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/mcp/tools.ts',
+    ['test/mcp/people.test.ts'],
+    [
+      [
+        "if (callers === 'decided' && !person && !isLinked) return false",
+        '',
+        'a key pair is offered what takes a person',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/auth/access-keys.ts',
+    ['test/oauth/access-keys.test.ts'],
+    [
+      [
+        'if (!(await store.spendSignature(tx, spent))) throw replayed(timestamp, clock.now())',
+        '',
+        'one signature makes many keys',
+      ],
+      [
+        'const says = signedValues(contract.entries.createKey.signs, input)',
+        "const says = signedValues(['expires_in_days', 'name'], input)",
+        'a signature for a reader makes a key that trades',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/account/account-keys.ts',
+    ['test/oauth/access-keys.test.ts'],
+    [['if (!asked.isFresh)', 'if (false)', 'an old session of a browser makes a key']],
+  ),
+  ...mutationsOf(
+    'src/features/auth/tokens.ts',
+    ['test/oauth/access-keys.test.ts'],
+    [
+      [
+        'const isCurrent = cached && !(cached.caller.person && cached.since < ends)',
+        'const isCurrent = cached',
+        'a key of a person outlives the end of its connection',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/invoke/tool-schema.ts',
     ['test/mcp/repeats.test.ts'],
     [
@@ -28,11 +87,7 @@ export const interfaceMutations = [
     'src/edges/mcp/message-cost.ts',
     ['src/edges/mcp/message-cost.test.ts'],
     [
-      [
-        "if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false",
-        "if (typeof name !== 'string') return false",
-        'calls of unknown tools cost nothing',
-      ],
+      ['(tools.has(name) ||', '(true ||', 'calls of unknown tools cost nothing'],
       ['return isBatch ? body : [body]', 'return [body]', 'a batch of refused messages costs one point'],
       ["'tools/list': 20", "'tools/list': 1", 'the longest answer costs a point'],
       ['id.length > idCharactersMax', 'id.length > 1e9', 'an id of a megabyte comes back with each answer'],

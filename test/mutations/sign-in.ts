@@ -442,7 +442,7 @@ export const signInMutations = [
     ['test/oauth/passkeys.test.ts'],
     [
       [
-        'if (asked.mayChangePasskeys) return run()',
+        'if (asked.isFresh) return run()',
         'if (asked.person) return run()',
         'an old session changes passkeys',
       ],

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bearer, eventually, http, newAgent, signedAct } from '../harness/gateway.ts'
 import { confirming } from './confirming.ts'
+import { takeAccount } from './early-person.ts'
 import {
   type Browser,
   createBrowser,
@@ -190,7 +191,7 @@ test('another person who signs in to the browser sees nothing of the former one'
 
 test('a person without a sign-up sees apps alone, and links an agent after it', async () => {
   const person = connectingPerson(app)
-  await person.connect()
+  await takeAccount(app.database.pool, (await person.connect()).authorization)
   const browser = createBrowser()
   const asked = await browser.open(account())
   const shown = await browser.submit(asked, 'sign-in', { email: person.email, password })

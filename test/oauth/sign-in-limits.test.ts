@@ -309,14 +309,14 @@ test('a new password ends sessions, connections and tokens, and the former one i
     code_verifier: verifier,
   })
   const headers = { authorization: `Bearer ${tokens.access_token}` }
-  assert.equal((await http(`${app.base}/v1/user`, { headers })).body.code, 'signup_required')
+  assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 200)
 
   const other = createBrowser()
   const page = await other.open(authorizeUrl(app, clientId))
   const form = await other.open(`${page.url}?view=reset`)
   const sent = await other.submit(form, 'reset', { email, password: 'an entirely new password' })
   // Nothing has changed before the code is entered.
-  assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 403)
+  assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 200)
   assert.ok(isConsent(await other.submit(sent, 'code', { email, code: app.codeFor(email) })))
   assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 401)
   const refresh = { grant_type: 'refresh_token', client_id: clientId, refresh_token: tokens.refresh_token }

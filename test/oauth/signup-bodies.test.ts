@@ -29,7 +29,7 @@ before(async () => {
 })
 after(() => app?.[Symbol.asyncDispose]())
 
-/** The token of a copy of the person, who consented to the same application and has not signed up. */
+/** The token of a copy of the person, who consented to the same application before consent made accounts. */
 async function newPerson(): Promise<{ id: string; token: string }> {
   const id = randomUUID()
   await query(

@@ -194,6 +194,7 @@ export const catalog: readonly CatalogEvent[] = [
         title: 'Gamma',
         fair: 1_300,
         tick: 10,
+        secondsDelay: 3,
       },
     ],
   ),

@@ -9,6 +9,7 @@ import { admin, agent, hasGateway, packageVersion, up } from './gateway-commands
 import { init } from './init.ts'
 import { link } from './link-agent.ts'
 import { login, logout } from './login.ts'
+import { mcpBridge } from './mcp-bridge.ts'
 import type { Options } from './operation-input.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 import { watchHoldings, watchTasks } from './watch.ts'
@@ -121,6 +122,14 @@ function addBuiltins(program: Program, terminal: Terminal, end: End): void {
     .option('--base-url <url>', 'address of the gateway (PORTICO_URL)')
     .action((options: Options) => link(terminal, options))
 
+  program
+    .command('mcp')
+    .description('Serve MCP on standard input and output, with the stored key or sign-in')
+    .option('--base-url <url>', 'address of the gateway (PORTICO_URL)')
+    .option('--sections <names>', 'the tools of these sections, with commas between; all for every one')
+    .option('--mode <mode>', 'read: only tools that move nothing')
+    .action(async (options: Options) => end(await mcpBridge(terminal, options)))
+
   const watch = program.command('watch').description('Follow what changes')
   for (const [name, run, text] of [
     ['tasks', watchTasks, 'every change of a task'],
@@ -139,6 +148,7 @@ function addBuiltins(program: Program, terminal: Terminal, end: End): void {
     'link',
     'login',
     'logout',
+    'mcp',
     'watch',
     'completion',
     ...(hasGateway ? ['up', 'agent', 'admin'] : []),

@@ -9,6 +9,10 @@ process.once('SIGINT', () => leaving.abort(new Error('interrupted')))
 process.stdout.on('error', () => process.exit(0))
 
 process.exitCode = await runCli(process.argv.slice(2), {
+  // The stream is opened by its first reader, because commands that read a whole file from it need it untouched.
+  get input() {
+    return process.stdin
+  },
   env: process.env,
   home: homedir(),
   out: (text) => void process.stdout.write(text),

@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Admitted, Outcome } from '#invoke/invocation.ts'
-import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { hasTask, type StreamItem } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'
+import { callToolName, findToolName } from './find-operation.ts'
 import { type CreatedTask, isLive, type ReadTask, toCreatedTask } from './protocol-task.ts'
 import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
+import { mainSelection, type Selection } from './tool-selection.ts'
+import type { OperationTool } from './tool-view.ts'
 import {
-  type OperationTool,
+  isOffered,
   streamDefaults,
   streamItemsMax,
   streamSecondsMax,
   type Toolbox,
+  type Viewer,
   waitSecondsDefault,
   waitTool,
 } from './tools.ts'
@@ -20,6 +24,9 @@ export type CallFacts = {
   authorization: string | undefined
   address: string
   id: string
+  viewer: () => Promise<Viewer>
+  /** The tools that the address of the client serves. */
+  selection: Selection
   signal: AbortSignal
   progress?: (status: TaskProgressView) => Promise<void>
   /** Whether the client takes a protocol task in place of a result. */
@@ -39,29 +46,67 @@ export async function callTool(
   given: Fields,
   facts: CallFacts,
 ): Promise<ToolResult | CreatedTask | undefined> {
-  const { byName, waits } = toolbox
-  const tool = byName.get(name === waitTool ? 'tasks_get' : name)
-  if (!tool) return undefined
+  const { selection } = facts
+  const { find, findOperation } = toolbox
   try {
-    const { invocable } = tool
-    const admitted = await invocable.admit(facts)
-    if (admitted.refusal) throw admitted.refusal
-    if (name === waitTool) {
-      const { principal } = admitted
-      const mayWait = waits.get(principal) < waitsPerUserMax
-      waits.add(principal)
-      using _wait: Disposable = { [Symbol.dispose]: () => waits.remove(principal) }
-      return await waitForTask(tool, admitted, given, { ...facts, mayWait })
+    if (selection.hasMain && name === findToolName) {
+      const viewer = await facts.viewer()
+      return findOperation(
+        given,
+        (tool) => isOffered(tool, viewer) && find(tool.view.name, selection) !== undefined,
+      )
     }
-    const { entry } = invocable.operation
-    if (hasTask(entry)) return await answerStream(tool, admitted, given, facts)
-    if (entry.kind === 'stream') return await readStream(tool, admitted, given, facts)
-    const result = await callOperation(tool, admitted, given, facts)
-    return (facts.takesTasks && (await createdTask(toolbox, tool, { admitted, result, facts }))) || result
+    if (selection.hasMain && name === callToolName) return await callNamed(toolbox, given, facts)
+    const tool = find(name, selection)
+    return tool && (await runTool(toolbox, { name, tool }, given, facts))
   } catch (error) {
     if (error instanceof Fault) return faultResult(error)
     throw error
   }
+}
+
+/** Calls the operation that the arguments name, by the same path as its own tool. */
+async function callNamed(
+  toolbox: Toolbox,
+  given: Fields,
+  facts: CallFacts,
+): Promise<ToolResult | CreatedTask> {
+  const { name, arguments: input = {}, ...others } = given
+  if (typeof name !== 'string')
+    throw invalid('name', 'string_type', 'Input should be the name of an operation')
+  if (!isRecord(input)) throw invalid('arguments', 'model_attributes_type', 'Input should be an object')
+  const [misplaced] = Object.keys(others)
+  if (misplaced !== undefined)
+    throw invalid(misplaced, 'extra_forbidden', 'The fields of the operation belong into `arguments`')
+  const tool = toolbox.find(name, facts.selection)
+  if (!tool) throw notFound('operation at this address', findToolName)
+  return runTool(toolbox, { name, tool }, input, facts)
+}
+
+type NamedTool = { name: string; tool: OperationTool }
+
+async function runTool(
+  toolbox: Toolbox,
+  { name, tool }: NamedTool,
+  given: Fields,
+  facts: CallFacts,
+): Promise<ToolResult | CreatedTask> {
+  const { waits } = toolbox
+  const { invocable } = tool
+  const admitted = await invocable.admit(facts)
+  if (admitted.refusal) throw admitted.refusal
+  if (name === waitTool) {
+    const { principal } = admitted
+    const mayWait = waits.get(principal) < waitsPerUserMax
+    waits.add(principal)
+    using _wait: Disposable = { [Symbol.dispose]: () => waits.remove(principal) }
+    return await waitForTask(tool, admitted, given, { ...facts, mayWait })
+  }
+  const { entry } = invocable.operation
+  if (hasTask(entry)) return answerStream(tool, admitted, given, facts)
+  if (entry.kind === 'stream') return readStream(tool, admitted, given, facts)
+  const result = await callOperation(tool, admitted, given, facts)
+  return (facts.takesTasks && (await createdTask(toolbox, tool, { admitted, result, facts }))) || result
 }
 
 type ToolAnswer = { admitted: Admitted; result: ToolResult; facts: CallFacts }
@@ -71,11 +116,11 @@ type ToolAnswer = { admitted: Admitted; result: ToolResult; facts: CallFacts }
  * the call is answered with its result.
  */
 async function createdTask(
-  { byName, taskTtlMs }: Toolbox,
+  { find, taskTtlMs }: Toolbox,
   { becomesTask }: OperationTool,
   { admitted, result, facts }: ToolAnswer,
 ): Promise<CreatedTask | undefined> {
-  const reader = byName.get('tasks_get')?.invocable
+  const reader = find('tasks_get', mainSelection)?.invocable
   const { task_id, status } = result.structuredContent ?? {}
   if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
   // This read of the task is part of the call, and the rate limit does not count it. If it fails, the call is answered

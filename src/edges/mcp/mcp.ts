@@ -3,6 +3,7 @@ import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import { createHostGuard } from './allowed-hosts.ts'
+import { createListChanges, type OnUserEvents } from './list-changes.ts'
 import { hasLongId, idCharactersMax, readPoints } from './message-cost.ts'
 import { createPrompts } from './prompts.ts'
 import { createResources } from './resources.ts'
@@ -11,7 +12,8 @@ import { serverCard } from './server-card.ts'
 import { createSseTransport, type Known, type Mailboxes } from './sse-transport.ts'
 import { createTaskRequests } from './task-requests.ts'
 import { isToolList, withTools } from './tool-list-answer.ts'
-import { createToolbox } from './tools.ts'
+import { selectionReader } from './tool-selection.ts'
+import { createToolbox, listKeyOf, type Viewer } from './tools.ts'
 
 export type McpEdgeDeps = {
   operations: readonly Operation[]
@@ -23,6 +25,9 @@ export type McpEdgeDeps = {
   mailboxes?: Mailboxes
   /** The least time from the creation of a task to its deletion, or null if tasks are never deleted. */
   taskTtlMs?: number | null
+  /** Whether a person decides for a user with a key pair; nobody does if it is absent. */
+  isLinked?: (userId: string) => Promise<boolean>
+  onUserEvents?: OnUserEvents
   version: string
   log: Log
   extendMcp?: ServerDeps['extend']
@@ -44,6 +49,7 @@ const invalidRequest = (message: string): Response => refusal(-32_600, message)
 export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
   const { operations, invocation, baseUrl, log, version } = deps
   const toolbox = createToolbox(operations, invocation, deps.taskTtlMs)
+  const listChanges = createListChanges(deps.onUserEvents ?? (() => ({ [Symbol.dispose]: () => {} })))
   const onError = (error: unknown) => log.warn({ error }, 'MCP request failed')
   const serverDeps: ServerDeps = {
     toolbox,
@@ -52,6 +58,7 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
     taskRequests: createTaskRequests(toolbox),
     version,
     onError,
+    bus: listChanges.bus,
     ...(deps.extendMcp && { extend: deps.extendMcp }),
   }
   const assertHost = createHostGuard({ ...deps, hosts: deps.mcpHosts ?? [] })
@@ -61,17 +68,25 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
     return loading
   }
 
-  const admit = async ({ headers, address }: WebRequest): Promise<Known> => {
+  const groups = [...new Set(operations.map(({ group }) => group))]
+  const selectionOf = selectionReader(groups, ['session_id'])
+  const admit = async ({ headers, address, url }: WebRequest): Promise<Known> => {
     assertHost({ host: headers.host, origin: headers.origin })
     const { authorization } = headers
-    return { authorization, ...(await invocation.identify({ authorization, address })) }
+    const identified = await invocation.identify({ authorization, address })
+    return { authorization, selection: selectionOf(url), ...identified }
   }
+  const viewerOf = async ({ caller }: Pick<Known, 'caller'>): Promise<Viewer> => ({
+    caller,
+    isLinked: caller.scheme === 'keypair' && (await deps.isLinked?.(caller.userId)) === true,
+  })
   const countReads = async ({ principal }: Known, points: number): Promise<void> => {
     const { fault } = await invocation.limits.consume('read', principal, points)
     if (fault) throw fault
   }
   const answer = async (request: WebRequest, body: unknown, known: Known): Promise<Response> => {
-    const points = readPoints(body, toolbox.byName)
+    const { selection } = known
+    const points = readPoints(body, { has: (name) => toolbox.find(name, selection) !== undefined })
     if (points > 0) await countReads(known, points)
     if (hasLongId(body)) {
       if (points === 0) await countReads(known, 1)
@@ -83,14 +98,24 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
     const handOver = () => {
       isHandedOver = true
     }
-    const response = await handler.fetch(toRequest(request, baseUrl()), {
-      authInfo: authInfoOf({ ...known, address, id, body, handOver }),
-      ...(body !== undefined && { parsedBody: body }),
-    })
+    const viewer = () => viewerOf(known)
+    const { authorization, caller } = known
+    const listKey = async () =>
+      listKeyOf(await viewerOf(await invocation.identify({ authorization, address })))
+    const response = await listChanges.run(body, { userId: caller.userId, listKey }, () =>
+      handler.fetch(toRequest(request, baseUrl()), {
+        authInfo: authInfoOf({ ...known, viewer, address, id, body, handOver }),
+        ...(body !== undefined && { parsedBody: body }),
+      }),
+    )
     // The library may refuse a request by its headers or envelope before an operation has counted it.
     if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
     if (!isToolList(body)) return response
-    return withTools(response, toolbox.listFor(known.caller).part, request.headers['accept-encoding'])
+    return withTools(
+      response,
+      toolbox.listFor(await viewer(), selection).part,
+      request.headers['accept-encoding'],
+    )
   }
   const refuseBody: WebRoute<Known>['refuseBody'] = async (fault, known) => {
     await countReads(known, 1)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasLongId, idCharactersMax, idOf, readPoints } from './message-cost.ts'
 
-const tools = new Set(['tasks_list', 'tasks_get'])
+const tools = new Set(['tasks_list', 'tasks_get', 'tasks_wait'])
 const points = (body: unknown) => readPoints(body, tools)
 const call = (changes: object = {}, params: object = {}) => ({
   jsonrpc: '2.0',
@@ -11,6 +11,7 @@ const call = (changes: object = {}, params: object = {}) => ({
   params: { name: 'tasks_list', arguments: {}, ...params },
   ...changes,
 })
+const named = (given: object | undefined) => call({}, { name: 'call_operation', arguments: given })
 const recent = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', other: {} }
 
 test('what reaches an operation costs no read', () => {
@@ -19,6 +20,8 @@ test('what reaches an operation costs no read', () => {
     call({ id: 'a' }),
     call({}, { arguments: undefined }),
     call({}, { name: 'tasks_wait' }),
+    named({ name: 'tasks_list' }),
+    named({ name: 'tasks_get', arguments: { task_id: 't' } }),
     call({}, { _meta: { progressToken: 'p' } }),
     call({}, { _meta: { ...recent, progressToken: 7 }, requestState: 'x' }),
     call({ method: 'tasks/get', params: { taskId: 't', _meta: recent } }),
@@ -44,6 +47,12 @@ test('every other message costs one', () => {
     call({ params: [] }),
     call({}, { name: 'nothing' }),
     call({}, { name: 7 }),
+    call({}, { name: 'find_operation', arguments: { query: 'x' } }),
+    named(undefined),
+    named({ name: 'nothing' }),
+    named({ name: 'tasks_list', arguments: [] }),
+    named({ name: 'tasks_list', task_id: 't' }),
+    named({ name: 'call_operation' }),
     call({}, { arguments: [] }),
     call({}, { arguments: null }),
     call({}, { _meta: 'x' }),

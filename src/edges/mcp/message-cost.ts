@@ -1,5 +1,5 @@
 import { isRecord } from '#kernel/wire/json.ts'
-import { waitTool } from './tools.ts'
+import { callToolName } from './find-operation.ts'
 
 /**
  * Computes how many reads of the rate limit a message costs. A tool call, or a request about a task, costs nothing
@@ -80,10 +80,21 @@ const isRecent = ({ _meta: meta }: Record<string, unknown>): boolean => isRecord
  */
 function isToolCall(params: Record<string, unknown>, tools: Names): boolean {
   const { name, arguments: given } = params
-  if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false
   if (given !== undefined && !isRecord(given)) return false
+  if (
+    !(typeof name === 'string' && (tools.has(name) || (name === callToolName && isNamedCall(given, tools))))
+  )
+    return false
   return isRecent(params) || Object.keys(params).every((each) => knownParams.includes(each))
 }
+
+/** Whether the call of an operation by its name reaches this operation, which then counts it. */
+const isNamedCall = (given: Record<string, unknown> | undefined, tools: Names): boolean =>
+  given !== undefined &&
+  typeof given.name === 'string' &&
+  tools.has(given.name) &&
+  (given.arguments === undefined || isRecord(given.arguments)) &&
+  Object.keys(given).every((each) => each === 'name' || each === 'arguments')
 
 function isMeta(meta: unknown): boolean {
   if (meta === undefined) return true

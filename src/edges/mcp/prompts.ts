@@ -1,6 +1,7 @@
+import type { Selection } from './tool-selection.ts'
 import type { Toolbox } from './tools.ts'
 
-/** A person picks these prompts; each is offered if its tools are available. */
+/** A person picks these prompts; each is offered if the address of the client serves its tools. */
 
 type Argument = { name: string; description: string; required: boolean }
 type PromptSpec = {
@@ -68,24 +69,26 @@ export type PromptResult = {
   messages: { role: 'user'; content: { type: 'text'; text: string } }[]
 }
 export type Prompts = {
-  list: readonly PromptView[]
+  list(selection: Selection): readonly PromptView[]
   /** Returns the prompt, a text that says which argument is missing, or undefined if no prompt has this name. */
-  get(name: string, given: Record<string, string>): PromptResult | string | undefined
+  get(name: string, given: Record<string, string>, selection: Selection): PromptResult | string | undefined
 }
 
 const argumentCharsMax = 200
 
-export function createPrompts({ byName }: Toolbox): Prompts {
-  const offered = specs.filter(({ tools }) => tools.every((tool) => byName.has(tool)))
+export function createPrompts({ find }: Pick<Toolbox, 'find'>): Prompts {
+  const offered = (selection: Selection) =>
+    specs.filter(({ tools }) => tools.every((tool) => find(tool, selection)))
   return {
-    list: offered.map(({ name, title, description, arguments: all }) => ({
-      name,
-      title,
-      description,
-      arguments: [...all],
-    })),
-    get(name, given) {
-      const spec = offered.find((each) => each.name === name)
+    list: (selection) =>
+      offered(selection).map(({ name, title, description, arguments: all }) => ({
+        name,
+        title,
+        description,
+        arguments: [...all],
+      })),
+    get(name, given, selection) {
+      const spec = offered(selection).find((each) => each.name === name)
       if (!spec) return undefined
       const missing = spec.arguments.find((each) => each.required && !given[each.name])
       if (missing) return `The argument ${missing.name} is missing`

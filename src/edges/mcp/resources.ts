@@ -1,6 +1,7 @@
 import { llmsText, skillText } from '#invoke/agent-documents.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { type CallFacts, callTool } from './call-tool.ts'
+import { mainSelection } from './tool-selection.ts'
 import type { Toolbox } from './tools.ts'
 
 /**
@@ -52,7 +53,7 @@ type DocumentSources = { operations: readonly Operation[]; baseUrl: () => string
 
 export function createResources(toolbox: Toolbox, { operations: all, baseUrl }: DocumentSources): Resources {
   const reads = sources.flatMap(([uri, operation]): ResourceView[] => {
-    const tool = toolbox.byName.get(operation)
+    const tool = toolbox.find(operation, mainSelection)
     return tool
       ? [{ uri, name: operation, title: tool.view.title, description: tool.view.description, mimeType }]
       : []
@@ -64,7 +65,9 @@ export function createResources(toolbox: Toolbox, { operations: all, baseUrl }: 
       const document = documents.find((each) => each.uri === uri)
       if (document) return { uri, mimeType: document.mimeType, text: document.write(all, baseUrl()) }
       const operation = operations.get(uri)
-      const result = operation && (await callTool(toolbox, operation, {}, facts))
+      // A person attaches resources, which only read, whatever tools the model has.
+      const result =
+        operation && (await callTool(toolbox, operation, {}, { ...facts, selection: mainSelection }))
       if (!result || !('content' in result)) return undefined
       return { uri, mimeType, text: result.content.map(({ text }) => text).join('\n') }
     },

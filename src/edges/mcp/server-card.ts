@@ -9,7 +9,7 @@ type Facts = { baseUrl: string; version: string; protocolVersions: readonly stri
 export function serverCard({ baseUrl, version, protocolVersions }: Facts): object {
   const authorization = {
     name: 'Authorization',
-    description: 'Bearer token of `auth_token`, or an OAuth 2.1 access token',
+    description: 'Bearer token: an OAuth 2.1 access token, a key with an end date, or one of `auth_token`',
     isRequired: true,
     isSecret: true,
   }

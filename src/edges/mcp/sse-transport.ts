@@ -5,6 +5,7 @@ import type { Caller } from '#kernel/contract/caller.ts'
 import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
 import { idOf } from './message-cost.ts'
 import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
+import { type Selection, selectionQuery } from './tool-selection.ts'
 
 /**
  * Serves the HTTP+SSE transport of the MCP revision of 2024: a client gets all answers through one stream, and sends
@@ -12,7 +13,12 @@ import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message
  * mailbox to the instance that has the stream.
  */
 
-export type Known = { caller: Caller; authorization: string | undefined; principal: string }
+export type Known = {
+  caller: Caller
+  authorization: string | undefined
+  principal: string
+  selection: Selection
+}
 type Mailbox = { messages(signal: AbortSignal): AsyncIterable<Uint8Array> } & AsyncDisposable
 export type Mailboxes = {
   open(id: string, userId: string): Promise<Mailbox | undefined>
@@ -39,13 +45,14 @@ export function createSseTransport({ mailboxes, limits, admit, answer, refuseBod
   const answering = new Set<Promise<void>>()
   const requests = createKeyCounts()
 
-  const openStream: WebRoute<Known>['answer'] = async ({ signal }, _body, { caller, principal }) => {
+  const openStream: WebRoute<Known>['answer'] = async ({ signal, url }, _body, { caller, principal }) => {
     const { fault } = await limits.consume('stream', principal)
     if (fault) throw fault
     const secret = newSecret()
     const mailbox = await mailboxes.open(mailboxIdOf(secret), caller.userId)
     if (!mailbox) throw tooMany('sessions')
-    return streamOf(mailbox, secret, AbortSignal.any([signal, closing.signal]))
+    const path = `${messagesPath}?session_id=${secret}${selectionQuery(url).replace('?', '&')}`
+    return streamOf(mailbox, { secret, path }, AbortSignal.any([signal, closing.signal]))
   }
 
   const takeMessage: WebRoute<Known>['answer'] = async (request, body, known) => {
@@ -120,9 +127,12 @@ function refusalOf(body: unknown, error: unknown): Response {
 }
 
 /** Takes a message from the mailbox when the reader has taken the previous one. */
-function streamOf(mailbox: Mailbox, secret: string, signal: AbortSignal): Response {
+/** The secret of a session, and the path to which its client sends messages. */
+type Session = { secret: string; path: string }
+
+function streamOf(mailbox: Mailbox, session: Session, signal: AbortSignal): Response {
   const encoder = new TextEncoder()
-  const frames = framesOf(mailbox, secret, signal)
+  const frames = framesOf(mailbox, session, signal)
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -144,11 +154,11 @@ function streamOf(mailbox: Mailbox, secret: string, signal: AbortSignal): Respon
 
 async function* framesOf(
   mailbox: Mailbox,
-  secret: string,
+  { secret, path }: Session,
   signal: AbortSignal,
 ): AsyncGenerator<string, undefined> {
   try {
-    yield `event: endpoint\ndata: ${messagesPath}?session_id=${secret}\n\n`
+    yield `event: endpoint\ndata: ${path}\n\n`
     for await (const sealed of mailbox.messages(signal))
       yield `event: message\ndata: ${unseal(secret, sealed)}\n\n`
   } finally {

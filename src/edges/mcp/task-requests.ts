@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { CallFacts } from './call-tool.ts'
 import { type ProtocolTask, type ReadTask, toProtocolTask } from './protocol-task.ts'
+import { mainSelection } from './tool-selection.ts'
 import type { Toolbox } from './tools.ts'
 
 /**
@@ -18,8 +19,10 @@ export type TaskRequests = {
   cancel(taskId: string, facts: CallFacts): Promise<void>
 }
 
-export function createTaskRequests({ byName, taskTtlMs }: Toolbox): TaskRequests | undefined {
-  const [reader, canceller] = [byName.get('tasks_get')?.invocable, byName.get('tasks_cancel')?.invocable]
+export function createTaskRequests({ find, taskTtlMs }: Toolbox): TaskRequests | undefined {
+  const [reader, canceller] = ['tasks_get', 'tasks_cancel'].map(
+    (name) => find(name, mainSelection)?.invocable,
+  )
   if (!reader || !canceller) return undefined
   const call = async (operation: typeof reader, taskId: string, facts: CallFacts): Promise<unknown> => {
     const admitted = await operation.admit(facts)

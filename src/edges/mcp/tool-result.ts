@@ -1,7 +1,7 @@
 import { faultView } from '#invoke/fault-view.ts'
 import { type Fault, internalFault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { ToolView } from './tools.ts'
+import type { ToolView } from './tool-view.ts'
 
 export type ToolResult = {
   content: { type: 'text'; text: string }[]

@@ -234,6 +234,8 @@ export type Consent = {
   creditsPerDayMax: number
 }
 
+type Choices = Pick<Consent, 'scopes' | 'creditsPerDay' | 'creditsPerDayMax'>
+
 const scopeTexts: Record<string, string> = {
   openid: 'Know the id of your account',
   profile: 'See your profile',
@@ -252,12 +254,16 @@ const choiceTexts: Record<ActingScope, string> = {
 }
 
 /** Returns the checkbox of a scope, which is never ticked beforehand, whatever the app asks for. */
-const choiceOf = (scope: ActingScope, view: Consent): string =>
+const choiceOf = (scope: ActingScope, view: Choices): string =>
   `<label class="choice"><input type="checkbox" name="${scope}" value="yes"><span>${choiceTexts[scope]}${
     view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''
   }</span></label>${scope === 'chat' ? creditsField(view) : ''}`
-const creditsField = ({ creditsPerDay, creditsPerDayMax }: Consent): string =>
+const creditsField = ({ creditsPerDay, creditsPerDayMax }: Choices): string =>
   `<label class="choice amount"><input type="number" name="chat_credits" min="1" max="${creditsPerDayMax}" value="${creditsPerDay}"> credits a day</label>`
+
+/** Returns the checkboxes of all acts that a person may allow. */
+export const actChoices = (view: Choices): string =>
+  actingScopes.map((scope) => choiceOf(scope, view)).join('')
 
 export function consentPage(view: Consent): string {
   const { uid, client, redirect, publisher, email, scopes } = view
@@ -267,7 +273,7 @@ export function consentPage(view: Consent): string {
     ...scopes.flatMap((scope) => scopeTexts[scope] ?? []),
   ]
   const items = may.map((text) => `<li>${tick}<span>${escapeHtml(text)}</span></li>`).join('')
-  const choices = actingScopes.map((scope) => choiceOf(scope, view)).join('')
+  const choices = actChoices(view)
   const origin =
     publisher === undefined
       ? 'This app registered itself. Portico has not checked its name, so trust the address above.'

@@ -77,6 +77,7 @@ export type ChargeOrder = {
   gas: bigint
   gasMin?: bigint
   fullExit: boolean
+  isExit?: boolean
 }
 
 type EvmBatchesDeps = {
@@ -190,11 +191,11 @@ export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
       assertFree(chainId)
       await portOf(chainId).sponsor.ready(options)
     },
-    async gasCharge({ gas: simulatedGas, gasMin, chainId, fullExit }) {
+    async gasCharge({ gas: simulatedGas, gasMin, chainId, ...exit }) {
       const { chain, sponsor } = portOf(chainId)
       const { maxFeeWei } = await sponsor.fees()
       const units = maxFeeWei * batchGas({ simulatedGas, gasMin }, chain.row.gas)
-      return gasBudget.chargeOf({ chainId, units, fullExit })
+      return gasBudget.chargeOf({ chainId, units, ...exit })
     },
     releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),

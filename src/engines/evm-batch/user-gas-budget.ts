@@ -20,12 +20,12 @@ const costFactorMax = 2n
 export const exceedsCharge = (costWei: bigint, chargedWei: bigint): boolean =>
   costWei > chargedWei * costFactorMax
 
-type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
+type GasBudgetDeps = { db: Queryable; budgetWeiOf: (chainId: string) => bigint; clock: Clock }
 
-export function createGasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
-  const budget = { name: 'gas budget', decimals: nativeDecimals, budgetUnits: budgetWei, clock }
+export function createGasBudget({ db, budgetWeiOf, clock }: GasBudgetDeps): GasBudget {
+  const budget = { name: 'gas budget', decimals: nativeDecimals, clock }
   return {
-    chargeOf: (cost) => sponsorCharge(budget, cost),
+    chargeOf: (cost) => sponsorCharge({ ...budget, budgetUnits: budgetWeiOf(cost.chainId) }, cost),
     async chargedWei(taskId, chainId) {
       const [row] = await query<{ wei: string }>(
         db,

@@ -156,6 +156,7 @@ export function createSvmTransactions(deps: SvmTransactionsDeps): SvmTransaction
       chainId: plan.chainId,
       units: feeLamports + rentLamports,
       fullExit: plan.fullExit ?? false,
+      isExit: plan.exit,
     })
     const signFirst: SignFirst<'confirm'> = async (task, { now }) => {
       const ageMs = now.getTime() - readAtMs

@@ -2,6 +2,7 @@ import { later } from '#kernel/clock.ts'
 import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, notFound } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'
+import { signedValues } from '#kernel/contract/signed-values.ts'
 import { personOf } from '#store/person-of-user.ts'
 import { type AgentsInput, agentsMax, contract } from './contract.ts'
 import type { AgentsDeps } from './deps.ts'
@@ -77,7 +78,8 @@ async function contest(
   assertKeyPair(caller)
   const scope = toActScope(facts)
   const { tx, afterCommit } = scope
-  await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says: String(on) })
+  const says = signedValues(contract.entries.contest.signs, { on })
+  await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says })
   const person = await personOf(tx, caller.userId, { lock: true })
   if (!person?.linkedAt) throw notFound('agent', 'agents_list')
   const at = on ? (person.contestedAt ?? clock.now()) : null

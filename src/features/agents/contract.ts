@@ -90,6 +90,7 @@ export const contract = group('agents', about, {
     description:
       'Use it as an app of a person, with the code that an agent shows. It spends the code and answers with a task that waits until the person has confirmed the agent at its `confirm_url`. From then on you decide for the agent, and your kill switch stops it, too. It keeps its wallets and its key. Link no agent whose code you did not ask for. Next: `agents_list`; `policy_tighten` with `for_agent`.',
     access: 'propose',
+    callers: 'people',
     repeatable: true,
     rate: 'auth',
     faults: ['step_up_required', 'not_found', 'conflict', 'rate_limited'],
@@ -121,6 +122,7 @@ export const contract = group('agents', about, {
     description:
       'Use it when you should not decide for the agent any more: it answers with a task that waits until the person has confirmed it at its `confirm_url`. Raised limits and recipients that wait are dropped; the agent keeps everything else, and stays stopped where you have stopped it. The agent itself may end a new link until `unlink_until`, and an end within that time lifts what the link has set; where the agent ends it, only after it has contested the link. Next: `agents_list`.',
     access: 'propose',
+    callers: 'decided',
     repeatable: true,
     rate: 'exit',
     faults: ['step_up_required', 'not_found', 'conflict'],
@@ -146,6 +148,7 @@ export const contract = group('agents', about, {
     repeatable: true,
     rate: 'exit',
     isSigned: true,
+    signs: ['on'],
     faults: ['conflict', 'not_found', ...signatureFaults],
     body: T.Object(
       { on: T.Boolean(), ...signed },

@@ -97,6 +97,7 @@ export const contract = group('approvals', about, {
     description:
       'Use it to learn where a person decides: only the page of the gateway approves, for a person who has just signed in there, and every other caller gets `step_up_required` with the `confirm_url` to open. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
     access: 'manage',
+    callers: 'pages',
     repeatable: true,
     rate: 'exit',
     faults: ['step_up_required', 'not_found', 'conflict'],

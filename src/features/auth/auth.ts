@@ -10,6 +10,7 @@ import { implement, type Operation } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
+import { type CreatePersonKey, createAccessKeys } from './access-keys.ts'
 import { contract } from './contract.ts'
 import { createAttempts } from './failure-budgets.ts'
 import { createKeyCheck } from './key-signature-check.ts'
@@ -17,7 +18,7 @@ import { createPersonTokens } from './person-tokens.ts'
 import { createRegisterHandler, createVerifyHandler, type OnSignup } from './register.ts'
 import { createRevokeHandler } from './revoke.ts'
 import { type AssertSigned, assertSigned } from './signed-act.ts'
-import { createSignupHandler } from './signup.ts'
+import { createSignUp, createSignupHandler, type SignUp } from './signup.ts'
 import * as store from './store.ts'
 import { createTokenHandler } from './token-exchange.ts'
 import { createTokens } from './tokens.ts'
@@ -37,7 +38,7 @@ type AuthDeps = {
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
   /** The authorization server; absent if the gateway has none, and then no person can sign up. */
-  oauth?: Pick<OAuth, 'verify' | 'records'> | undefined
+  oauth?: Pick<OAuth, 'verify' | 'records' | 'connections'> | undefined
   tokenTtlMs?: number
   signInAgeMaxSeconds: number
   endApps: EndApps
@@ -56,6 +57,10 @@ export type Auth = {
    * Delays a revocation of the caller's access until the transaction ends; returns false if it was revoked already.
    */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
+  /** Signs up a person who connects an app; changes nothing for one who has an account. */
+  signUp: SignUp
+  /** Makes a key of a person, who has just signed in on a page. */
+  createPersonKey: CreatePersonKey
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
   revokeUser(userId: string): Promise<void>
@@ -69,6 +74,9 @@ export type Auth = {
   clearTokenCache(): void
   sweep(): Promise<void>
 }
+
+/** What the pages do for a person. */
+export type PersonAccounts = Pick<Auth, 'signUp' | 'createPersonKey'>
 
 const factsOf = ({ hasPeople, ttlMs }: { hasPeople: boolean; ttlMs: number }) => ({
   schemes: hasPeople ? ['keypair', 'oauth2.1'] : ['keypair'],
@@ -86,6 +94,8 @@ export function createAuth(deps: AuthDeps): Auth {
   const verify = createVerifyHandler({ ...deps, attempts, onSignup })
   const keyCheck = createKeyCheck({ db, clock, attempts })
   const token = createTokenHandler({ db, clock, tokens, keyCheck, ttlMs })
+  const signUp = createSignUp({ ...deps, onSignup })
+  const keys = createAccessKeys({ ...deps, tokens, keyCheck, signUp, oauth })
 
   return {
     operations: implement(contract, {
@@ -93,12 +103,15 @@ export function createAuth(deps: AuthDeps): Auth {
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
       signup: createSignupHandler({ ...deps, onSignup }),
+      ...keys.functions,
       revoke: createRevokeHandler({ tokens, endApps, ...(oauth && { records: oauth.records }) }),
     }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
     facts: factsOf({ hasPeople: oauth !== undefined, ttlMs }),
     authenticate: tokens.authenticate,
     assertSigned: assertSigned({ clock, keyCheck }),
     holdAccess: store.holdAccess,
+    signUp,
+    createPersonKey: keys.createPersonKey,
     async issue(userId, scopes, lifeMs = ttlMs) {
       const made = tokens.make(userId, scopes, lifeMs)
       await store.addToken(db, made.row)
@@ -119,7 +132,11 @@ export function createAuth(deps: AuthDeps): Auth {
       await tokens.invalidateAllOf(userId)
     },
     onRevoked: tokens.onRevoked,
-    endPersonTokens: (userId) => (userId === undefined ? people?.clear() : people?.end(userId)),
+    endPersonTokens(userId) {
+      if (userId !== undefined) return people?.end(userId)
+      people?.clear()
+      tokens.onConnectionsEnded()
+    },
     clearTokenCache() {
       tokens.clearCache()
       people?.clear()

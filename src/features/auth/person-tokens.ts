@@ -12,7 +12,6 @@ import * as store from './store.ts'
 const readingScopes: readonly Scope[] = ['read']
 const scopesOf = (granted: readonly string[]): ReadonlySet<Scope> =>
   new Set(keypairScopes.filter((scope) => readingScopes.includes(scope) || granted.includes(scope)))
-const noScopes = new Set<never>()
 
 const cachedMs = 60_000
 const entriesMax = 10_000
@@ -69,7 +68,7 @@ export function createPersonTokens({
         userId: claims.personId,
         agentId: row.agent_id ?? '',
         scheme: 'oauth',
-        scopes: row.agent_id === null ? noScopes : scopesOf(claims.scopes),
+        scopes: scopesOf(claims.scopes),
         token: { hash, expiresAt: claims.expiresAt },
         person: {
           email: row.email,

@@ -61,8 +61,17 @@ export const addPersonUser = async (db: Queryable, row: NewUser): Promise<boolea
   return added !== undefined
 }
 
-export const setSignupBody = (db: Queryable, personId: string, body: object) =>
-  query(db, 'update person set signup = $2 where id = $1 returning id', [personId, jsonText(body)])
+/** Stores the body of the first sign-up call of a person; returns false if a call has stored one. */
+export const setSignupBody = async (db: Queryable, personId: string, body: object): Promise<boolean> => {
+  const text = 'update person set signup = $2 where id = $1 and signup is null returning id'
+  return (await query(db, text, [personId, jsonText(body)])).length > 0
+}
+
+export const setUserName = (db: Queryable, userId: string, name: string | null) =>
+  fetchAll(db, builder.updateTable('app_user').set({ name }).where('id', '=', userId))
+
+export const hasUser = async (db: Queryable, userId: string): Promise<boolean> =>
+  (await query(db, 'select 1 as known from app_user where id = $1', [userId])).length > 0
 
 export const userOf = async (db: Queryable, userId: string): Promise<{ id: string; agent_id: string }> => {
   const row = await fetchOne(
@@ -146,15 +155,62 @@ export type NewToken = {
   scopes: readonly Scope[]
   now: Date
   expiresAt: Date
+  /** Only of a key, which has a name, and belongs to a connection if it is a person's. */
+  keyId?: string | null
+  name?: string | null
+  grantId?: string | null
 }
 
-export const addToken = (db: Queryable, { hash, userId, scopes, now, expiresAt }: NewToken) =>
+export const addToken = (
+  db: Queryable,
+  { hash, userId, scopes, now, expiresAt, keyId = null, name = null, grantId = null }: NewToken,
+) =>
   fetchAll(
     db,
-    builder
-      .insertInto('access_token')
-      .values({ hash, user_id: userId, scopes: [...scopes], expires_at: expiresAt, created_at: now }),
+    builder.insertInto('access_token').values({
+      hash,
+      user_id: userId,
+      scopes: [...scopes],
+      expires_at: expiresAt,
+      created_at: now,
+      key_id: keyId,
+      key_name: name,
+      grant_id: grantId,
+    }),
   )
+
+/** Locks a user and counts its keys; undefined if the user is suspended. */
+export async function lockAndCountKeys(
+  tx: Queryable,
+  userId: string,
+  now: Date,
+): Promise<number | undefined> {
+  const text = 'select suspended_at from app_user where id = $1 for no key update'
+  const [user] = await query<{ suspended_at: Date | null }>(tx, text, [userId])
+  if (!user || user.suspended_at) return undefined
+  const counted =
+    'select count(*)::integer as count from access_token where user_id = $1 and key_id is not null and expires_at > $2'
+  return (await query<{ count: number }>(tx, counted, [userId, now]))[0]?.count ?? 0
+}
+
+type KeyRow = { key_id: string; key_name: string; scopes: string[]; created_at: Date; expires_at: Date }
+export const keysOfUser = (db: Queryable, userId: string, now: Date): Promise<KeyRow[]> =>
+  query(
+    db,
+    `select key_id, key_name, scopes, created_at, expires_at from access_token
+     where user_id = $1 and key_id is not null and expires_at > $2 order by created_at, key_id`,
+    [userId, now],
+  )
+
+/** Removes a key and returns its hash and the connection that it belongs to; undefined if the user has no such key. */
+export async function removeKey(
+  tx: Queryable,
+  { userId, keyId }: { userId: string; keyId: string },
+): Promise<{ hash: string; grantId: string | null } | undefined> {
+  const text = 'delete from access_token where key_id = $1 and user_id = $2 returning hash, grant_id'
+  const [row] = await query<{ hash: Buffer; grant_id: string | null }>(tx, text, [keyId, userId])
+  return row && { hash: hex(row), grantId: row.grant_id }
+}
 
 /** Marks a signature as used; returns false if it was used before, or if the key was revoked. */
 export const spendSignature = async (
@@ -200,7 +256,7 @@ export const exchangeSignature = async (
   return rows.length === 1
 }
 
-type TokenOwner = {
+export type TokenOwner = {
   hash: string
   user_id: string
   agent_id: string
@@ -208,6 +264,10 @@ type TokenOwner = {
   scopes: string[]
   suspended_at: Date | null
   expires_at: Date
+  key_id: string | null
+  /** The connection of a person's key, and the address of the person. */
+  grant_id: string | null
+  email: string | null
 }
 
 /** Reads unexpired tokens by the hex digits of their hash. */
@@ -218,7 +278,8 @@ export async function tokensOf(
 ): Promise<ReadonlyMap<string, TokenOwner>> {
   const rows = await query<TokenOwner>(
     db,
-    `select encode(t.hash, 'hex') as hash, t.user_id, u.agent_id, u.auth_scheme, t.scopes, u.suspended_at, t.expires_at
+    `select encode(t.hash, 'hex') as hash, t.user_id, u.agent_id, u.auth_scheme, t.scopes, u.suspended_at, t.expires_at,
+       t.key_id, t.grant_id, (select email from person where id = u.id and t.grant_id is not null) as email
      from access_token t join app_user u on u.id = t.user_id
      where t.hash = any($1::bytea[]) and t.expires_at > $2`,
     [hashes.map((hash) => Buffer.from(hash, 'hex')), now],

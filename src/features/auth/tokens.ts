@@ -3,6 +3,7 @@ import { createBatchLoader } from '#kernel/async/batch-loader.ts'
 import { createLru } from '#kernel/async/create-lru.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import { keyClientId } from '#kernel/contract/access-key.ts'
 import type { Caller, Scope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
@@ -28,7 +29,8 @@ const tokensPerLookUpMax = 500
 const knownMs = 30_000
 const unknownMs = 5_000
 
-type CachedCaller = { caller: Caller; suspended: boolean; expiresAtMs: number }
+/** `since` counts the ends of connections that were known before the load. */
+type CachedCaller = { caller: Caller; suspended: boolean; expiresAtMs: number; since: number }
 
 export type IssuedToken = { token: string; row: store.NewToken }
 
@@ -41,6 +43,8 @@ export type Tokens = {
   /** Publishes the hashes of revoked tokens; it is called after the commit of the transaction that removed them. */
   publishRevoked: TokensDeps['publishRevoked']
   onRevoked(hash: string): void
+  /** Makes the keys of people be read again, after connections were ended. */
+  onConnectionsEnded(): void
   /** Makes every token be read again; call it when a revocation may have been missed. */
   clearCache(): void
 }
@@ -67,6 +71,21 @@ function assertActive({ caller, suspended }: CachedCaller): Caller {
   return caller
 }
 
+/** A key of a person acts as a connected app, and is no sign-in. */
+const personOfKey = ({ key_id, grant_id, email, scopes }: store.TokenOwner): Pick<Caller, 'person'> =>
+  key_id === null || grant_id === null
+    ? {}
+    : {
+        person: {
+          email: email ?? '',
+          grantId: grant_id,
+          clientId: keyClientId(key_id),
+          oauthScopes: scopes,
+          hasSignedUp: true,
+          signIn: { at: null, ageMaxSeconds: 0 },
+        },
+      }
+
 export function createTokens({ db, clock, random, publishRevoked, personCaller }: TokensDeps): Tokens {
   const known = createTtlCache<CachedCaller>({
     ttlMs: knownMs,
@@ -75,6 +94,7 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
   })
   // Unknown tokens have a cache of their own, so that guessed tokens evict no valid caller.
   const unknown = createLru<string, number>(entriesMax)
+  let ends = 0
   const rowOf = createBatchLoader({
     load: (hashes: readonly string[]) => store.tokensOf(db, hashes, clock.now()),
     loadsMax: lookUpsMax,
@@ -83,6 +103,7 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
 
   const loadCaller = async (hash: string): Promise<CachedCaller> => {
     const now = clock.now()
+    const since = ends
     const row = await rowOf(hash)
     if (!row) {
       unknown.set(hash, now.getTime() + unknownMs)
@@ -94,8 +115,14 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
       scheme: row.auth_scheme,
       scopes: new Set(row.scopes as Scope[]),
       token: { hash, expiresAt: row.expires_at },
+      ...personOfKey(row),
     }
-    return { caller, suspended: row.suspended_at !== null, expiresAtMs: row.expires_at.getTime() }
+    return {
+      caller,
+      suspended: row.suspended_at !== null,
+      expiresAtMs: row.expires_at.getTime(),
+      since,
+    }
   }
 
   const authenticateOpaque = async (token: string): Promise<Caller> => {
@@ -103,7 +130,8 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
     const hash = hashOf(token)
     const now = clock.now().getTime()
     const cached = known.peek(hash)
-    if (cached && cached.expiresAtMs > now) return assertActive(cached)
+    const isCurrent = cached && !(cached.caller.person && cached.since < ends)
+    if (isCurrent && cached.expiresAtMs > now) return assertActive(cached)
     if ((unknown.get(hash) ?? 0) > now) throw invalidToken()
     return assertActive(await known.get(hash, () => loadCaller(hash), { force: cached !== undefined }))
   }
@@ -140,6 +168,9 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
       await publishRevoked(userId, await store.tokenHashesOf(db, userId))
     },
     publishRevoked,
+    onConnectionsEnded() {
+      ends++
+    },
     onRevoked(hash) {
       known.invalidate(hash)
       unknown.delete(hash)

@@ -117,6 +117,9 @@ const SyncResult = T.Object(
 export const contract = group('earn', 'Yield in USDC: deposit into a vault and withdraw.', {
   info: read('GET /v1/earn', {
     summary: 'The vault, its yield and its minimums',
+    mainTool: {
+      text: 'The yield that the vault pays on USDC now, its APY, and its minimum deposit. Take `earn_positions` for what you have in it.',
+    },
     description:
       'Use it before a deposit, for the minimums in USDC and the yield as a fraction (0.05 is 5 %). Next: `earn_deposit`.',
     access: 'public',
@@ -177,6 +180,10 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   }),
   deposit: task('POST /v1/earn/deposit', {
     summary: 'Deposit USDC into the vault, gasless',
+    mainTool: {
+      text: 'Deposits USDC of your wallet into the vault, where it earns yield or interest. Take `perp_fund` for money to trade with.',
+      fields: { amount_usdc: 'USDC', position_id: 'Left out: a new position' },
+    },
     description:
       'Use it to deposit USDC from your wallet on the chain of the vault; the gas is paid for you. Without `position_id` it opens a new position; with it the amount is added to that one. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the USDC moved and the shares received.',
     access: 'earn',
@@ -189,6 +196,10 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   }),
   withdraw: task('POST /v1/earn/withdraw', {
     summary: 'Withdraw USDC from a position, in part or whole',
+    mainTool: {
+      text: 'Withdraws USDC from your position in the vault, all or a part, and takes it out into your wallet. Take `perp_withdraw` for money at the venue.',
+      fields: { position_id: 'From `earn_positions`', amount_usdc: 'Left out: all' },
+    },
     description:
       'Use it to redeem a position into USDC in your own wallet. Without `amount_usdc` it redeems every share, which ends the position. Take `position_id` from `earn_positions`. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result.amount_usdc_decimal` is what arrived in USDC.',
     access: 'earn',
@@ -222,6 +233,9 @@ export const contract = group('earn', 'Yield in USDC: deposit into a vault and w
   }),
   positions: read('GET /v1/earn/positions', {
     summary: 'Your positions and what became of each deposit and withdrawal, newest first',
+    mainTool: {
+      text: 'What you have in the earn vault: your deposits, what they are worth, and what they have earned. Take `earn_info` for the present rate.',
+    },
     description:
       'Use it to see positions with their value in USDC and the history of deposits and withdrawals. Next: `earn_withdraw` with the `id` of a position; `next_after` and `next_history_after` read further pages.',
     access: 'read',

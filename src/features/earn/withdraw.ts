@@ -46,7 +46,7 @@ const admitWithdraw = (deps: VaultTaskDeps) =>
       const fullExit = assetsUnits === null
       await batches.ready(vault.chainId, { fullExit })
       const plan = await planWithdrawal(deps, { userId, executionId, positionId, account, assetsUnits })
-      const gas = await batches.gasCharge({ chainId: vault.chainId, gas: plan.gas, fullExit })
+      const gas = await batches.gasCharge({ chainId: vault.chainId, gas: plan.gas, fullExit, isExit: true })
       const { apy } = await rates.yield()
       return { plan, apy, gas }
     },

@@ -115,6 +115,16 @@ const about = 'Take-profits, stop-losses and trailing stops on tokens of your wa
 export const contract = group('hooks', about, {
   register: act('POST /v1/hooks', {
     summary: 'Leave stop-losses and take-profits on a token that you hold',
+    mainTool: {
+      text: 'Protects a token that your wallet holds: a stop-loss, take-profit or trailing stop sells it into USDC automatically when its price falls or rises by a percentage. Take `perp_tp_sl` for a perp position.',
+      fields: {
+        chain_id: 'Chain, by name or id',
+        token_address: 'Symbol or address',
+        stop_loss: '',
+        take_profit: '',
+        trailing_percentage: 'Fraction below the highest price',
+      },
+    },
     description:
       'Use it to sell a token into USDC when its price falls or rises, also while nobody is looking. Percentages are fractions of the reference: 0.1 is 10 %. A hook fires on two executable quotes at its own size that agree, sells the fraction of the balance at that time, and fires once. Next: `outstanding_orders_list` shows hooks until they end, and `outstanding_orders_cancel` cancels them; `tasks_get` with the `task_id` of a hook that fired shows its sale, and events `hook.*` report each change.',
     access: 'trade',

@@ -102,6 +102,18 @@ const orderPath = T.Object({ order_id: T.String({ format: 'uuid', description: '
 export const contract = group('limit_orders', 'Swaps that wait for a price.', {
   create: task('POST /v1/limit-orders', {
     summary: 'Leave an order that swaps when a price is reached',
+    mainTool: {
+      text: 'Places a limit order: buys or sells a token of your wallet once its price drops below a limit, or rises to it. Take `swap_execute` for now, `hooks_register` for a stop-loss or take-profit on what you hold, and `perp_open` with leverage.',
+      fields: {
+        chain_id_in: 'Chain, by name or id',
+        token_in: 'Token sold: symbol or address',
+        token_out: 'Token bought',
+        amount_usd: 'Its worth in USD',
+        price_usd_trigger: 'Price of one token in USD',
+        condition: 'lte: at it or below; gte: at it or above',
+        trigger_token_address: 'Token whose price counts; left out: `token_out`',
+      },
+    },
     description:
       'Use it to swap a token at a price that is not there yet, also while nobody is looking. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. The order fires on two executable quotes at its own size that agree, checks balance and policy again, and swaps once. Next: with `wait=true`, read `result.order.limit_order_id`; `limit_orders_get` shows what became of it, and events `limit_order.*` report it.',
     access: 'trade',

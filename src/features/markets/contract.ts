@@ -48,6 +48,10 @@ export const contract = group('markets', 'What the prices and the funding of per
   candles: read('GET /v1/markets/{asset}/candles', {
     isAddition: true,
     summary: 'Closed candles of a perpetual market, oldest first',
+    mainTool: {
+      text: 'Price history: candles of a perpetual market such as BTC, with high and low, hourly or daily, for the last day, week or month. Take `perp_markets` for the price now.',
+      fields: { asset: 'Market, such as BTC', interval: '', limit: 'The newest so many', from: '', to: '' },
+    },
     description: `Use it to see how a price moved, and to check what a strategy was decided from. The candle that is still open is never among them. \`gaps\` has the times of which no candle is known. A series that somebody reads is kept for 35 days of minutes, and for 50,400 candles of every other length. Next: \`markets_funding\`, or \`perp_open\`.`,
     access: 'read',
     params: marketPath,

@@ -2,7 +2,9 @@ import type { Transact } from '#durable/transactions.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { keyClientId } from '#kernel/contract/access-key.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Payload, Records } from './authorization-server-records.ts'
 import type { Grants } from './grant-revocation.ts'
@@ -16,10 +18,23 @@ export type Connection = {
   /** The origins of the servers to which the app has the person's events posted. */
   postsTo: string[]
   connectedAt: Date
+  /** When the key ends that the person has made on a page; null for an app that has signed in. */
+  keyEndsAt: Date | null
+}
+export type ConnectedKey = {
+  personId: string
+  keyId: string
+  name: string
+  scopes: readonly string[]
+  days: number
+  /** What the key may spend in a day, if it may chat. */
+  creditsPerDay?: number
 }
 export type PostedOrigins = (personId: string) => Promise<readonly { clientId: string; origin: string }[]>
 export type Connections = {
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
+  /** Connects a key; `store` adds it in the same transaction, and the connection ends with the key. */
+  connectKey(key: ConnectedKey, store: (tx: Tx, grantId: string) => Promise<void>): Promise<void>
   allowCredits(accountId: string, clientId: string, perDay: number): Promise<void>
   /** Lists at most a hundred connected apps of the person, the latest first. */
   list(accountId: string): Promise<Connection[]>
@@ -27,6 +42,7 @@ export type Connections = {
 }
 
 const connectionsMax = 100
+const daySeconds = 86_400
 /** The credits that an app that may chat spends in a day, if the person names no amount. */
 export const creditsPerDayDefault = 20
 export const creditsPerDayMax = 10_000
@@ -62,6 +78,7 @@ type ConnectionsDeps = {
   mailQueue: MailQueue
   clock: Clock
   grants: Pick<Grants, 'endApp'>
+  baseUrl: () => string
   postedOrigins: PostedOrigins
 }
 
@@ -96,18 +113,32 @@ export function createConnections({
   clock,
   grants,
   postedOrigins,
+  baseUrl,
 }: ConnectionsDeps): Connections {
+  const mayText = (scopes: readonly string[]): string => {
+    const allowed = Object.entries(acts).flatMap(([scope, act]) => (scopes.includes(scope) ? [act] : []))
+    return ['see your wallets, orders and history', ...allowed].join('; ')
+  }
   return {
+    async connectKey({ personId, keyId, name, scopes, days, creditsPerDay }, store) {
+      const clientId = keyClientId(keyId)
+      const resources = { [baseUrl()]: scopes.join(' ') }
+      await transact(async (tx) => {
+        const grant = { accountId: personId, clientId, resources, keyName: name }
+        await records.of('Grant', tx).upsert(keyId, grant, days * daySeconds)
+        if (creditsPerDay !== undefined) await allowCredits(tx, personId, { clientId, perDay: creditsPerDay })
+        await store(tx, keyId)
+        const text = `The key “${mailName(name)}” was made. For ${days} days it may ${mayText(scopes)}.`
+        await mailQueue.add(tx, personId, 'app_connected', { text })
+      })
+      mailQueue.wake()
+    },
     async connect(grantId, grant, expiresInSeconds) {
-      const allowed = Object.entries(acts).flatMap(([scope, act]) =>
-        scopesOf(grant.resources).includes(scope) ? [act] : [],
-      )
       await transact(async (tx) => {
         await records.of('Grant', tx).upsert(grantId, grant, expiresInSeconds)
         const app = await appText(tx, String(grant.clientId))
-        const may = ['see your wallets, orders and history', ...allowed].join('; ')
         await mailQueue.add(tx, String(grant.accountId), 'app_connected', {
-          text: `${app} was connected. It may ${may}.`,
+          text: `${app} was connected. It may ${mayText(scopesOf(grant.resources))}.`,
         })
       })
       mailQueue.wake()
@@ -119,15 +150,17 @@ export function createConnections({
         client_name: string | null
         resources: Record<string, string> | null
         created_at: Date
+        key_ends_at: Date | null
         credits_per_day: number
       }>(
         db,
         `with latest as (
            select distinct on (payload->>'clientId') payload->>'clientId' as client_id, created_at,
-             payload->'resources' as resources
+             payload->'resources' as resources, payload->>'keyName' as key_name, expires_at
            from oauth_record where model = 'Grant' and account_id = $1 and expires_at > $2
            order by payload->>'clientId', created_at desc)
-         select g.client_id, g.created_at, g.resources, c.payload->>'client_name' as client_name,
+         select g.client_id, g.created_at, g.resources, coalesce(c.payload->>'client_name', g.key_name) as client_name,
+           case when g.key_name is not null then g.expires_at end as key_ends_at,
            coalesce(a.per_day, ${creditsPerDayDefault}) as credits_per_day
          from (select * from latest order by created_at desc, client_id limit ${connectionsMax}) g
          left join oauth_record c on c.model = 'Client' and c.id = g.client_id
@@ -139,13 +172,14 @@ export function createConnections({
       const postsTo = (id: string) => [
         ...new Set(posted.filter(({ clientId }) => clientId === id).map(({ origin }) => origin)),
       ]
-      return rows.map(({ client_id, client_name, resources, created_at, credits_per_day }) => ({
+      return rows.map(({ client_id, client_name, resources, created_at, key_ends_at, credits_per_day }) => ({
         clientId: client_id,
         clientName: client_name,
         scopes: scopesOf(resources),
         creditsPerDay: credits_per_day,
         postsTo: postsTo(client_id),
         connectedAt: created_at,
+        keyEndsAt: key_ends_at,
       }))
     },
     end: grants.endApp,

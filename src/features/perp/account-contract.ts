@@ -137,6 +137,14 @@ export const setupEntries = {
 export const cashEntries = {
   fund: task('POST /v1/perp/fund', {
     summary: 'Move money from your wallets to the venue, from any chain and token, gasless',
+    mainTool: {
+      text: 'Funds the trading account: moves money or collateral from your wallet to the venue of perps and spot, from any chain and token, such as USDC on Base. Take `earn_deposit` for the vault.',
+      fields: {
+        amount_usd: 'In USD',
+        source_chain_id: 'Chain; left out: Arbitrum',
+        source_token: 'Left out: USDC',
+      },
+    },
     description:
       'Use it to move money to the venue; the gas is paid for you. Without `source_chain_id` and `source_token` it is USDC on Arbitrum; anything else is swapped to that first, in the same task, and what arrives is deposited. Give exactly one of `amount_usd` and `amount` (smallest units of the source token). The first funding also activates the account and approves the trading key. Next: poll `tasks_get`, or send `wait=true`; after `status: completed` and `outcome: executed`, `perp_open` is possible. Where one leg failed, `result.legs` says which one, and `result.remaining` where the money is.',
     access: 'trade',
@@ -178,6 +186,14 @@ export const cashEntries = {
   }),
   withdraw: task('POST /v1/perp/withdraw', {
     summary: 'Move collateral from the venue to your own wallet',
+    mainTool: {
+      text: 'Withdraws money or collateral from the venue of perps and spot, Hyperliquid, to your own wallet. Take `earn_withdraw` for the vault, and `wallets_transfer` to pay somebody else.',
+      fields: {
+        amount_usd: 'In USD, fee included',
+        destination_chain_id: 'Left out: Arbitrum',
+        destination_token: 'Left out: USDC',
+      },
+    },
     description:
       'Use it to move USDC from the venue to your own wallet. `amount_usd` includes the fee of the venue. It arrives as USDC on Arbitrum; with `destination_chain_id` or `destination_token` it is swapped there afterwards, in the same task and into your own wallet, and counts against the limits as a swap. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result.amount_usd` is what arrived and `result.fee_usd` the fees. Where the swap failed, the outcome is `partial` and `result.remaining` says where the money is.',
     access: 'trade',

@@ -32,6 +32,10 @@ const Market = T.Object(
 export const contract = group('perp', 'Perpetual futures: setup, funding, then orders.', {
   markets: read('GET /v1/perp/markets', {
     summary: 'Every perpetual market with its prices, funding and limits',
+    mainTool: {
+      text: 'The price of a coin now, such as BTC, ETH or SOL, and the funding rate, tick and maximum leverage of each perpetual market that trades. Take `markets_candles` for how a price moved.',
+      fields: { search_text: 'Symbol or name, such as BTC' },
+    },
     description:
       'Use it to choose a market and to see its tick, maximum leverage, minimum order in USD and hourly funding rate (a fraction). Next: `perp_setup_status`, then `perp_open`.',
     access: 'read',

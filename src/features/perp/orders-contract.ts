@@ -76,6 +76,9 @@ const TpSlResult = T.Object(
 export const ordersEntries = {
   orders: read('GET /v1/perp/orders', {
     summary: 'Open orders with their triggers, positions and mark prices',
+    mainTool: {
+      text: 'Your open perp positions with unrealised profit, liquidation price and margin; your open orders and triggers; your money at the venue, Hyperliquid. Take `outstanding_orders_list` for orders on tokens of wallets.',
+    },
     description:
       'Use it to read open orders, triggers and positions; sizes are in the asset, money in USD. Next: `perp_close`, `perp_tp_sl` or `perp_cancel` with an `order_id`.',
     access: 'read',
@@ -93,6 +96,20 @@ export const ordersEntries = {
   }),
   open: task('POST /v1/perp/open', {
     summary: 'Open a position, optionally with a take-profit and stop-loss bracket',
+    mainTool: {
+      text: 'Opens or increases a perpetual position: goes long or short on BTC, ETH or another coin with leverage, at market price or by a limit order, with stop and take-profit. It needs `perp_setup` once, and `perp_fund`. Give `notional_usd`, which is no margin, or `size`. Take `swap_execute` to own a token, and `perp_close` to reduce.',
+      fields: {
+        asset: 'Market, such as BTC',
+        side: '',
+        notional_usd: 'Worth of the position in USD',
+        size: 'In the asset',
+        leverage: 'Multiple',
+        order_type: '',
+        limit_price: 'Of a limit order',
+        tp_price: 'Take-profit',
+        sl_price: 'Stop-loss',
+      },
+    },
     description:
       'Use it to open or increase a position. It needs setup AND funding: `setup_incomplete` (409) names the missing call in `next_call`. Give exactly one of `size` (in the asset) and `notional_usd`, and exactly one of `side` and `is_buy`. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the filled size, average price and fee. With `result.resting: true` the order rests in the book and is not filled yet.',
     access: 'trade',
@@ -164,6 +181,10 @@ export const ordersEntries = {
   }),
   close: task('POST /v1/perp/close', {
     summary: 'Close a position, in part or whole',
+    mainTool: {
+      text: 'Closes a perp position, long or short: gets out of it, or reduces it by `size`. Take `perp_tp_sl` to close it at a price to come.',
+      fields: { asset: 'Market, such as BTC', size: 'In the asset; left out: all' },
+    },
     description:
       'Use it to reduce or close a position. Without `size` (in the asset) it closes all. It is accepted under a kill switch. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the closed size, average price and realised profit in USD.',
     access: 'trade',
@@ -197,6 +218,10 @@ export const ordersEntries = {
   cancel: task('POST /v1/perp/orders/cancel', {
     repeatable: true,
     summary: 'Cancel an open order or trigger by the order id of the venue',
+    mainTool: {
+      text: 'Cancels one resting order or trigger at the perp venue, by its number. Take `outstanding_orders_cancel` for orders on tokens of wallets, and `perp_cancel_all` for every perp order.',
+      fields: { order_id: 'From `perp_orders`' },
+    },
     description:
       'Use it to cancel one open order or trigger. Give `order_id` (or its alias `oid`) as `perp_orders` shows it. `order_not_cancellable` means that the order has ended. Next: poll `tasks_get`; what was filled before the cancel stays filled, see `perp_fills`.',
     access: 'trade',
@@ -222,6 +247,15 @@ export const ordersEntries = {
   tpSl: task('POST /v1/perp/tp-sl', {
     isAddition: true,
     summary: 'Set or replace the take-profit and stop-loss of an open position',
+    mainTool: {
+      text: 'Sets, adds or moves stop-loss and take-profit of an open perp position, long or short. Take `hooks_register` for a token of a wallet.',
+      fields: {
+        asset: 'Market, such as BTC',
+        tp_price: 'Take-profit',
+        sl_price: 'Stop-loss',
+        size: 'In the asset; left out: the whole position',
+      },
+    },
     description:
       'Use it to protect an open position. The triggers are reduce-only. New triggers are placed before earlier ones of the same leg are cancelled; a leg that is not given stays as it is. Without `size` (in the asset) they follow the whole position. It is accepted under a kill switch. Next: poll `tasks_get`; `result.tp_oids` and `result.sl_oids` are the new order ids.',
     access: 'trade',

@@ -146,7 +146,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
       destination: data.destination!,
       amountUnits: BigInt(received.units),
     })
-    const { data: swap, spend } = await swaps.fund(prepared)
+    const { data: swap, spend } = await swaps.fund(prepared, { isExit: true })
     return {
       next: swapStepNames.sign,
       state: 'held',

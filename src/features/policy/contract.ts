@@ -119,6 +119,9 @@ export const contract = group('policy', 'Limits on money operations, and the kil
   show: read('GET /v1/policy', {
     isAddition: true,
     summary: 'The limits that every money operation of the caller stays within',
+    mainTool: {
+      text: 'Your spending limits, how much may still be spent today, and above what amount a person has to approve. `policy_tighten` changes them.',
+    },
     description:
       'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. What an agent asks for above `approval_above_usd` waits until a person approves it. `chat_per_day_usd` is what chats may start by themselves. `pending_changes` are not in effect yet. Next: `policy_tighten` changes a limit.',
     access: 'read',
@@ -180,6 +183,10 @@ export const contract = group('policy', 'Limits on money operations, and the kil
   kill: act('POST /v1/kill', {
     isAddition: true,
     summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
+    mainTool: {
+      text: 'Emergency: stops or halts all trading and spending immediately, while closes and withdrawals go on. Take `perp_close` or a cancel for one position or order.',
+      fields: { on: 'true stops' },
+    },
     description:
       'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. The switch of a person stops the linked agents, too. Switching it off takes the scope `propose` and answers with a task: the person confirms it at its `confirm_url`. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
     access: 'manage',

@@ -54,6 +54,7 @@ export const recipientEntries = {
     description:
       'Use it where money should go to somebody else. It answers with a task that waits until the person has confirmed the address at its `confirm_url`; from `effective_at` of its result on the address can receive, and every caller of the account may remove it before. Own wallets, tokens and contracts that take no payment are refused. Next: `recipients_list` shows when it is effective.',
     access: 'propose',
+    callers: 'decided',
     repeatable: true,
     faults: ['step_up_required', 'not_found', 'conflict', 'unavailable'],
     body: T.Object(

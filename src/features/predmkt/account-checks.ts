@@ -2,17 +2,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import type { VenueCredentials } from '#kernel/money/prediction-venue.ts'
 import type { PredmktDeps } from './deps.ts'
-import { accountOf, disclaimerOf, walletOfRow } from './store/account-store.ts'
+import { accountOf, walletOfRow } from './store/account-store.ts'
 
 /** What an operation asks of the account before a task exists. */
-
-export async function assertAcknowledged({ db }: Pick<PredmktDeps, 'db'>, userId: string): Promise<void> {
-  if ((await disclaimerOf(db, userId))?.at) return
-  throw new Fault(
-    'disclaimer_required',
-    'The disclaimer on prediction markets was not acknowledged yet: `predmkt_acknowledge_disclaimer` does that',
-  )
-}
 
 export const setupIncomplete = (missing: readonly string[]): Fault =>
   new Fault('setup_incomplete', `The set-up lacks ${missing.join(', ')}: \`predmkt_setup\` completes it`, {
@@ -40,6 +32,16 @@ export async function tradingAccount(
   return { wallet: walletOfRow(row), credentials }
 }
 
+/** Returns the wallet of a user: money leaves it by the owner's signature, whatever else of the set-up is missing. */
+export async function fundedWallet(
+  { db, venue }: Pick<PredmktDeps, 'db' | 'venue'>,
+  userId: string,
+): Promise<VenueWallet> {
+  const row = await accountOf(db, { userId, venue: venue.name })
+  if (!row) throw setupIncomplete(['wallet'])
+  return walletOfRow(row)
+}
+
 /** How long an answer of the venue about access counts. */
 const accessMs = 60_000
 
@@ -47,6 +49,8 @@ export type AccessCheck = {
   /** Throws if the venue lets the account only reduce, or not trade at all. */
   assertMayOpen(userId: string, credentials: VenueCredentials): Promise<void>
   of(userId: string, credentials: VenueCredentials | undefined): Promise<'open' | 'close_only' | 'blocked'>
+  /** Makes the next check ask the venue, which has refused an order. */
+  forget(userId: string): void
 }
 
 export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 'clock'>): AccessCheck {
@@ -67,6 +71,10 @@ export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 
     return isClosedOnly
   }
   return {
+    forget(userId) {
+      region = undefined
+      closedOnly.delete(userId)
+    },
     async of(userId, credentials) {
       if (await regionBlocked()) return 'blocked'
       if (credentials && (await accountClosed(userId, credentials))) return 'close_only'
@@ -76,7 +84,7 @@ export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 
       if (await regionBlocked())
         throw new Fault(
           'venue_restricted',
-          'The venue does not serve this region: only sales, cancels, redemptions and withdrawals work',
+          'The venue takes no purchases from this region: cancels, redemptions, withdrawals, and where it lets the region close, sales work',
         )
       if (await accountClosed(userId, credentials))
         throw new Fault(

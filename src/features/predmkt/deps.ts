@@ -18,7 +18,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { VenueKeys } from './store/venue-keys.ts'
 
-export type PredmktLimits = { minFundUsd: string; disclaimerVersion: string }
+export type PredmktLimits = { minFundUsd: string }
 
 export type PredmktDeps = {
   db: Queryable

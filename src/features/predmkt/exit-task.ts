@@ -15,6 +15,7 @@ import { credentialsOf } from './account-checks.ts'
 import { sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { leastUnits, sellableUnits } from './exit-rules.ts'
+import type { OrderDeps } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
 import type { OrderStepName, OrderTaskData } from './order-task.ts'
 import { pairOf } from './store/exit-facts.ts'
@@ -39,7 +40,7 @@ const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 /** So often an order is looked up that the venue has cancelled and does not show. */
 const lookUpsMax = 5
 
-export function createExitKind(deps: PredmktDeps): TaskKind {
+export function createExitKind(deps: OrderDeps): TaskKind {
   const order = orderSteps(deps)
   return defineTaskKind<ExitTaskData, ExitStepName>({
     kind: exitKind,

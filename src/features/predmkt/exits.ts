@@ -213,10 +213,11 @@ async function start(
     leg: exit.leg,
     entry_order_id: row.order_id,
     cost_units: '0',
+    counted_units: '0',
     replaces: sale.replaces,
   }
   await noteCancelAsked(tx, sale.replaces)
-  const action = { userId, ...orderFacts(deps, { side: 'sell' }, 0n), principal: 'gateway' as const }
+  const action = { userId, ...orderFacts(deps, 0n), principal: 'gateway' as const }
   const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
   const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
   return enqueue(tx, { userId, kind: exitTasks, input: {}, admission })

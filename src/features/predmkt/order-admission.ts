@@ -5,12 +5,7 @@ import type { OutcomeQuote, PredictionMarket } from '#kernel/money/prediction-vi
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
-import {
-  type AccessCheck,
-  assertAcknowledged,
-  type TradingAccount,
-  tradingAccount,
-} from './account-checks.ts'
+import { type AccessCheck, type TradingAccount, tradingAccount } from './account-checks.ts'
 import {
   cashAccount,
   cashLedgerToken,
@@ -22,6 +17,7 @@ import {
   sharesOf,
 } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { assertAcknowledged } from './disclaimer.ts'
 import { exitTermsOf } from './exit-request.ts'
 import {
   assertOnGrid,
@@ -33,6 +29,7 @@ import {
   toVenueTerms,
 } from './order-request.ts'
 import { type OrderTaskData, storedTerms } from './order-task.ts'
+import { boundSale } from './sale-bound.ts'
 import { assertExitRoom } from './store/exit-store.ts'
 
 /** An order is refused here, before a task exists, wherever the venue would refuse it. */
@@ -62,12 +59,14 @@ export const admitOrder = (deps: OrderDeps) =>
 
 async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attempt): Promise<OrderRequest> {
   await assertAcknowledged(deps, userId)
-  const terms = await orderTerms(deps, input, userId)
-  const market = await marketOf(deps, terms.outcomeId)
+  const asked = await orderTerms(deps, input, userId)
+  const market = await marketOf(deps, asked.outcomeId)
   const account = await tradingAccount(deps, userId, market.protocol)
   if (market.isClosed || !market.acceptsOrders)
     throw new Fault('market_closed', 'The venue takes no orders for this market now')
-  assertOnGrid(terms, market)
+  assertOnGrid(asked, market)
+  const sale = asked.side === 'sell' ? boundSale(asked, await deps.venue.book(asked.outcomeId)) : undefined
+  const terms = sale ? { ...asked, priceMicros: sale.priceMicros } : asked
   if (terms.side === 'buy') await deps.access.assertMayOpen(userId, account.credentials)
   const quote = await quoteNow(deps, terms)
   const { postOnly } = terms
@@ -83,7 +82,8 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   return {
     action: {
       userId,
-      ...orderFacts(deps, terms, costUnits),
+      ...orderFacts(deps, sale?.countedMicros ?? costUnits),
+      ...(sale?.acceptedLossBps !== undefined && { acceptedLossBps: sale.acceptedLossBps }),
       terms: actionTerms(`${terms.side === 'buy' ? 'Buy' : 'Sell'} ${amount} ${label}: ${market.question}`, {
         venue: 'Polymarket',
         asset: label,
@@ -100,6 +100,7 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
       wallet: account.wallet,
       terms: storedTerms(terms),
       cost_units: String(costUnits),
+      counted_units: String(sale?.countedMicros ?? costUnits),
       exits,
     },
   }
@@ -107,17 +108,17 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
 
 const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
 
+/** `countedMicros` is what the order counts to the limits of the policy, which is nothing for an exit alone. */
 export const orderFacts = (
   deps: Pick<PredmktDeps, 'venue' | 'chain'>,
-  { side }: Pick<OrderTerms, 'side'>,
-  costUnits: bigint,
+  countedMicros: bigint,
 ): Omit<PlannedAction, 'userId'> => ({
   operation: 'predmkt_order',
   chainId: deps.chain.row.id,
   tokens: [moneyOf(deps).cashToken],
   recipients: [],
-  usdMicros: side === 'buy' ? costUnits : 0n,
-  exit: side === 'sell',
+  usdMicros: countedMicros,
+  exit: countedMicros === 0n,
 })
 
 /** What the book of this moment gives; undefined for an order that names its own price and size. */

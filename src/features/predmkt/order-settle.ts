@@ -1,5 +1,6 @@
 import { later } from '#kernel/clock.ts'
 import { uuidv7 } from '#kernel/id.ts'
+import type { TimeInForce } from '#kernel/money/prediction-venue.ts'
 import type { OutcomeTrade } from '#kernel/money/prediction-views.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
@@ -22,6 +23,8 @@ import { changeOrder, orderRow } from './store/order-store.ts'
 
 const pollBackoff = { firstMs: 700, maxMs: 5_000 }
 const reviewAfterMs = 60 * 60_000
+const settlingText = 'Waits until the venue confirms the settlement'
+const delayedText = 'venue_delayed: the venue matches the order once the delay of its market is over'
 const syncMs = 2_000
 
 export const isFinal = ({ settlement }: Pick<OutcomeTrade, 'settlement'>): boolean =>
@@ -41,14 +44,16 @@ function isSettled({ order, trades }: Finding, tradeIds: readonly string[]): boo
   )
 }
 
+type Known = { status: string | undefined; expiresAt: Date | null; isDelayed: boolean; now: Date }
+
 /** The state of the order; undefined while the venue's record lags or a match is delayed. */
 export function statusOf(
   { order, trades }: Finding,
-  { status, expiresAt, now }: { status: string | undefined; expiresAt: Date | null; now: Date },
+  { status, expiresAt, isDelayed, now }: Known,
 ): PredictionOrderStatus | undefined {
   switch (order?.status) {
     case 'live':
-      return 'live'
+      return isDelayed ? undefined : 'live'
     case 'delayed':
       return undefined
     case 'matched':
@@ -78,11 +83,13 @@ export async function settleOrder(
     orderRow(deps.db, orderId),
   ])
   if (!row) throw new Error(`the order ${orderId} has no row`)
-  const { terms } = task.data
-  const status = statusOf(found, { status: task.data.order_status, expiresAt: row.expires_at, now })
-  const isImmediate = terms.timeInForce === 'fok' || terms.timeInForce === 'fak'
+  const { terms, order_status: known, delayed_until_ms: delayedUntilMs = 0 } = task.data
+  const isDelayed = found.trades.length === 0 && now.getTime() < delayedUntilMs
+  const status = statusOf(found, { status: known, expiresAt: row.expires_at, isDelayed, now })
   const isWaiting =
-    status === undefined || (status === 'live' && isImmediate) || !isSettled(found, task.data.trade_ids ?? [])
+    status === undefined ||
+    (status === 'live' && isImmediate(terms.timeInForce)) ||
+    !isSettled(found, task.data.trade_ids ?? [])
   const recorded = recordFindings(deps, task, {
     found,
     row,
@@ -91,9 +98,11 @@ export async function settleOrder(
     rests: !isWaiting && status === 'live',
   })
   return isWaiting
-    ? follow(deps, task, { found, row, now, recorded })
+    ? follow(deps, task, { found, row, now, recorded, isDelayed })
     : endOrder(deps, task, { found, row, now, recorded, status })
 }
+
+const isImmediate = (timeInForce: TimeInForce): boolean => timeInForce === 'fok' || timeInForce === 'fak'
 
 type Recorded = { writes: (tx: Tx) => Promise<void>; changes: FillChange[] }
 type Seen = { found: Finding; row: PredictionOrderRow; now: Date }
@@ -127,18 +136,18 @@ function recordFindings(
 function follow(
   deps: PredmktDeps,
   task: OrderTask,
-  { found, row, now, recorded }: Seen & { recorded: Recorded },
+  { found, row, now, recorded, isDelayed }: Seen & { recorded: Recorded; isDelayed: boolean },
 ): OrderStepResult {
   const { park, data } = pollAgain(task, 'settle', pollBackoff)
   const isLate = now.getTime() - task.createdAt.getTime() > reviewAfterMs
   const fills = fillViews(deps, { trades: found.trades, row })
   return {
     park: { afterMs: isLate ? 60_000 : park.afterMs, next: 'settle' },
-    ...(isLate ? { state: 'review', outcome: 'unknown' } : { state: 'confirming' }),
+    ...(isLate ? { state: 'review', outcome: 'unknown' } : { state: isDelayed ? 'waiting' : 'confirming' }),
     data: {
       ...data,
       fills,
-      progress: { step: 2, of: 2, text: 'Waits until the venue confirms the settlement' },
+      progress: { step: 2, of: 2, text: isDelayed ? delayedText : settlingText },
       ...(found.order && { order_status: found.order.status }),
       trade_ids: [
         ...new Set([...(task.data.trade_ids ?? []), ...found.trades.map(({ tradeId }) => tradeId)]),
@@ -164,7 +173,7 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
   }
   if (settledUnits === 0n && status !== 'live')
     return {
-      ...notExecuted(reasonOf(status, failedUnits)),
+      ...notExecuted(reasonOf(status, { failedUnits, row })),
       ...common,
       result,
       writes: recorded.writes,
@@ -208,12 +217,21 @@ function postedOf({ data: { terms, cost_units: cost } }: OrderTask, spentUnits: 
   return spentUnits < heldUnits ? spentUnits : heldUnits
 }
 
-function reasonOf(status: PredictionOrderStatus, failedUnits: bigint) {
+type Reasons = { failedUnits: bigint; row: PredictionOrderRow }
+
+function reasonOf(status: PredictionOrderStatus, { failedUnits, row }: Reasons) {
   if (failedUnits > 0n)
     return {
       code: 'settlement_failed',
       message: 'The order was matched, and its settlement failed on the chain: nothing was bought or sold',
       retryable: true,
+    }
+  // A cancel of the user has stored this status already.
+  if (status === 'cancelled' && row.status !== status && isImmediate(row.order_type))
+    return {
+      code: 'not_filled',
+      message: 'The book did not fill the order when the delay of its market was over',
+      retryable: false,
     }
   const messages: Partial<Record<PredictionOrderStatus, string>> = {
     cancelled: 'The order was cancelled before it matched',

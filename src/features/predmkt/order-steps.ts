@@ -6,7 +6,7 @@ import type { StepContext, Steps } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import type { PredmktDeps } from './deps.ts'
 import { lookUpForgotten, orderIdentity } from './forgotten-order.ts'
-import { orderFacts, quoteNow } from './order-admission.ts'
+import { type OrderDeps, orderFacts, quoteNow } from './order-admission.ts'
 import { type OrderTerms, toVenueTerms } from './order-request.ts'
 import { settleOrder } from './order-settle.ts'
 import { refused, submitOrder, waiting } from './order-submission.ts'
@@ -25,7 +25,7 @@ import { noteOrder } from './store/order-store.ts'
 /** So often the venue may contradict itself about a market before the order ends. */
 const contradictionsMax = 3
 
-export function orderSteps(deps: PredmktDeps): Steps<OrderTaskData, OrderStepName> {
+export function orderSteps(deps: OrderDeps): Steps<OrderTaskData, OrderStepName> {
   return {
     sign: (task, context) => signOrder(deps, task, context),
     submit: (task, context) => submitOrder(deps, task, context),
@@ -68,7 +68,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
       externalId: prepared.orderId,
       account: data.wallet.owner,
       action: prepared.action,
-      facts: orderFacts(deps, terms, BigInt(data.cost_units)),
+      facts: orderFacts(deps, BigInt(data.counted_units)),
       bodyOf: (signature) => venue.orderBody(prepared, signature, credentials.key),
       writes: (tx) =>
         noteOrder(tx, {
@@ -88,6 +88,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
       data: {
         order_id: prepared.orderId,
         market_id: prepared.market.marketId,
+        match_delay_ms: prepared.market.matchDelaySeconds * 1_000,
         protocol: prepared.market.protocol,
         making_units: String(prepared.action.makerUnits),
         taking_units: String(prepared.action.takerUnits),

@@ -9,6 +9,7 @@ import type { Effect, StepContext, Tx } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import type { OrderDeps } from './order-admission.ts'
 import { lookUpForgotten } from './forgotten-order.ts'
 import { isEverySendAnswered, lateArrivalMs, nextOfUnanswered } from './order-doubt.ts'
 import { type Finding, orderFinding } from './order-finding.ts'
@@ -21,6 +22,8 @@ import { changeOrder } from './store/order-store.ts'
 /** Sends a signed order, and looks it up as long as one of its sends may have arrived without an answer. */
 
 const pollBackoff = { firstMs: 500, maxMs: 10_000 }
+/** How long after the delay of its market an order is listed as open whose match is under way. */
+const delayMarginMs = 5_000
 /** The venue is asked again after so long at the latest, whatever time it has named. */
 const waitMaxMs = 3_600_000
 
@@ -55,7 +58,7 @@ type Sending = {
 }
 
 export async function submitOrder(
-  deps: PredmktDeps,
+  deps: OrderDeps,
   task: OrderTask,
   { now }: StepContext,
 ): Promise<OrderStepResult> {
@@ -158,12 +161,13 @@ const neverArrived = (sending: Sending): OrderStepResult => ({
 const endRow = async (tx: Tx, { task, now }: Sending): Promise<void> =>
   void (await changeOrder(tx, { orderId: task.data.order_id!, status: 'rejected', now }))
 
-async function afterReply(deps: PredmktDeps, sending: Sending, reply: OrderReply): Promise<OrderStepResult> {
+async function afterReply(deps: OrderDeps, sending: Sending, reply: OrderReply): Promise<OrderStepResult> {
   const { task, effect, isAnswered, now } = sending
   switch (reply.type) {
     case 'accepted': {
       const owner = { userId: task.userId, venue: deps.venue.name }
       const status = reply.status === 'unmatched' ? 'live' : reply.status
+      const { match_delay_ms: delayMs = 0 } = task.data
       return {
         next: 'settle',
         state: 'confirming',
@@ -174,6 +178,7 @@ async function afterReply(deps: PredmktDeps, sending: Sending, reply: OrderReply
           tx_hashes: reply.txHashes,
           polls: 0,
           progress: null,
+          ...(status === 'delayed' && { delayed_until_ms: now.getTime() + delayMs + delayMarginMs }),
         },
         async writes(tx) {
           // An end is stored once the venue lists the trades; until then the order counts as open.
@@ -208,17 +213,19 @@ export const laterTexts = {
 } as const
 
 type Refusal = { code: OrderRefusal; message: string }
+const accessRefusals: readonly string[] = ['geoblocked', 'closed_only', 'banned'] satisfies OrderRefusal[]
 const shortages: readonly string[] = ['venue_balance_lag', 'insufficient_balance'] satisfies OrderRefusal[]
 
 /** Every send was refused, so that nothing of the order is at the venue. */
-async function afterRefusal(deps: PredmktDeps, sending: Sending, refusal: Refusal): Promise<OrderStepResult> {
+async function afterRefusal(deps: OrderDeps, sending: Sending, refusal: Refusal): Promise<OrderStepResult> {
+  if (accessRefusals.includes(refusal.code)) deps.access.forget(sending.task.userId)
   if (!shortages.includes(refusal.code)) return endRefused(sending, refusal)
   if (!sending.task.data.is_refreshed) return sendAfterRefresh(deps, sending)
   return endShort(deps, sending, refusal)
 }
 
 /** The venue may lag behind the chain: it is asked once to read the balance again, and gets the same bytes once more. */
-async function sendAfterRefresh(deps: PredmktDeps, sending: Sending): Promise<OrderStepResult> {
+async function sendAfterRefresh(deps: OrderDeps, sending: Sending): Promise<OrderStepResult> {
   const { task, credentials } = sending
   await deps.venue
     .refreshBalance(assetOf(task), task.data.wallet.kind, credentials)

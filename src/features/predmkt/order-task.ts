@@ -25,11 +25,17 @@ export type OrderTaskData = {
   entry_order_id?: string
   /** What the order can cost at most, its fee included. */
   cost_units: string
+  /** What the order counts to the limits of the policy. */
+  counted_units: string
   exits?: ExitTerms[]
   order_id?: string
   market_id?: string
   /** What the venue answered to the order, or says of it. */
   order_status?: string
+  /** How long the market delays the match of an order that crosses the book. */
+  match_delay_ms?: number
+  /** When a delayed order that is open and has no match rests. */
+  delayed_until_ms?: number
   trade_ids?: string[]
   tx_hashes?: string[]
   making_units?: string

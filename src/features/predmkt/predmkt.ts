@@ -1,11 +1,11 @@
-import { type ActScope, toActScope } from '#kernel/contract/caller.ts'
+import { toActScope } from '#kernel/contract/caller.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
-import { query } from '#store/query.ts'
 import { createAccessCheck } from './account-checks.ts'
 import { createAccountSync } from './account-sync.ts'
 import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { acknowledge } from './disclaimer.ts'
 import { createExitKind } from './exit-task.ts'
 import { createBookReader } from './exits.ts'
 import { createForgottenOrderSearch } from './find-forgotten-orders.ts'
@@ -30,7 +30,8 @@ const orderRetry = { attemptsMax: 1_000, firstMs: 300, maxMs: 10_000 }
 
 export function createPredmkt(deps: PredmktDeps) {
   const access = createAccessCheck(deps)
-  const status = createSetupStatus({ ...deps, access })
+  const orderDeps = { ...deps, access }
+  const status = createSetupStatus(orderDeps)
   const markets = createMarketViews(deps)
   const meta = createMeta(deps)
   const openOrders = createOpenOrders(deps)
@@ -51,8 +52,8 @@ export function createPredmkt(deps: PredmktDeps) {
     withdraw: createWithdraw(deps),
     redeem: createRedeem(deps),
     order: taskOf({
-      admit: admitOrder({ ...deps, access }),
-      steps: orderSteps(deps),
+      admit: admitOrder(orderDeps),
+      steps: orderSteps(orderDeps),
       retry: orderRetry,
       looksUp: true,
     }),
@@ -61,7 +62,7 @@ export function createPredmkt(deps: PredmktDeps) {
     positions: (_input, { userId }) => positions(userId),
     activity: ({ limit = 200 }, { userId }) => activity(userId, limit),
   })
-  const exitTasks = createExitKind(deps)
+  const exitTasks = createExitKind(orderDeps)
   const sync = createAccountSync({ ...deps, exitTasks, books: createBookReader(deps) })
   return {
     operations,
@@ -85,13 +86,3 @@ const factsOf = ({ venue, limits }: Pick<PredmktDeps, 'venue' | 'limits'>) => ({
     min_fund_usd: limits.minFundUsd,
   },
 })
-
-async function acknowledge({ clock, limits }: PredmktDeps, userId: string, { tx }: ActScope) {
-  const [row] = await query<{ at: Date }>(
-    tx,
-    `update app_user set disclaimer_acknowledged_at = coalesce(disclaimer_acknowledged_at, $2)
-     where id = $1 returning disclaimer_acknowledged_at as at`,
-    [userId, clock.now()],
-  )
-  return { acknowledged_at: row!.at.toISOString(), version: limits.disclaimerVersion }
-}

@@ -8,7 +8,7 @@ import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { StepResultOf, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import { tradingAccount } from './account-checks.ts'
+import { fundedWallet } from './account-checks.ts'
 import { chainShares, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -60,7 +60,7 @@ const admitRedeem = (deps: PredmktDeps) =>
     async check({ condition_id: conditionId, all }: PredmktInput<'redeem'>, { userId }) {
       if ((conditionId === undefined) === (all !== true))
         throw exactlyOneOf('condition_id', 'all', { hasBoth: conditionId !== undefined })
-      const { wallet } = await tradingAccount(deps, userId)
+      const wallet = await fundedWallet(deps, userId)
       const data: RedeemTaskData = { wallet, targets: [], asked: conditionId ?? null }
       return { action: { userId, ...facts(deps) }, data }
     },

@@ -1,3 +1,4 @@
+import { backoffMs } from '#kernel/async/backoff.ts'
 import { later } from '#kernel/clock.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
@@ -9,7 +10,7 @@ import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject, StepResultOf, TaskProgress, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { PredmktDeps } from './deps.ts'
-import { type Found, outcomeOf, relayerOf } from './relay-outcome.ts'
+import { type Found, nonceOnChain, outcomeOf, relayerOf } from './relay-outcome.ts'
 import { latestEffect, signEffect } from './signed-effect.ts'
 import { releaseWallet, setWaiting, takeWallet } from './store/account-store.ts'
 
@@ -20,8 +21,8 @@ export type RelayTaskData = {
   polls?: number
   /** The relayer's id of the action in flight. */
   relay_id?: string | null
-  /** Whether an action was signed again because its nonce was taken. */
-  is_renewed?: boolean
+  /** How often an action was signed again, because its nonce was taken or its signature had ended. */
+  renewals?: number
   transactions?: JsonObject[]
   progress?: TaskProgress | null
   note?: string | null
@@ -52,6 +53,9 @@ type RelayOptions<Data> = {
 
 const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 const reviewAfterPolls = 200
+const renewalsMax = 8
+/** A relayer that names a later time is asked in between, because the time may be wrong. */
+const waitMaxMs = 3_600_000
 
 export const relayDriver = <Data extends RelayTaskData, Names extends string>(
   deps: RelayDeps,
@@ -70,7 +74,9 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     const known = await outcomeOf(deps, task, { effect, now })
     // The chain decides where the relayer has lost the action, or refuses it because it was done before.
     const isDone = known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null))
-    const found: Found = isDone ? { type: 'landed', txHash: null, receipt: null, relayId: '' } : known
+    const found: Found = isDone
+      ? { type: 'landed', txHash: null, receipt: null, relayId: '' }
+      : unlessOver(known, task, now)
     const owner = { userId: task.userId, venue: deps.venue.name }
     const release = (tx: Tx) => releaseWallet(tx, owner, task.id)
     if (found.type === 'rejected') {
@@ -100,6 +106,16 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     } as typeof settled
   },
 })
+
+/** An action is not signed anew for ever. */
+function unlessOver(found: Found, { data, deadline }: TaskView<RelayTaskData>, now: Date): Found {
+  if (found.type !== 'again') return found
+  if (now > deadline)
+    return { type: 'rejected', code: 'expired', message: 'The relayer did not run the action in time' }
+  if ((data.renewals ?? 0) < renewalsMax) return found
+  const message = 'The relayer refuses every nonce of the wallet; nothing of it has run'
+  return { type: 'rejected', code: 'relay_failed', message }
+}
 
 type RelayedTask = TaskView<RelayTaskData>
 type RelayResult<Names extends string> = StepResultOf<Partial<RelayTaskData>, Names>
@@ -180,7 +196,10 @@ function unsettled<Names extends string>(
       const { until, message } = found
       const text = `${message}; continues at ${until.toISOString()}`
       return {
-        park: { afterMs: Math.max(1_000, until.getTime() - now.getTime()), next: steps.confirm },
+        park: {
+          afterMs: Math.min(waitMaxMs, Math.max(1_000, until.getTime() - now.getTime())),
+          next: steps.confirm,
+        },
         state: 'waiting',
         data: { note: message, polls: 0, progress: { step: 1, of: 1, text } },
         writes: (tx) => setWaiting(tx, owner, until),
@@ -188,14 +207,16 @@ function unsettled<Names extends string>(
     }
     case 'rateLimited':
       return { ...pollRelay(task, steps.confirm), state: 'waiting' }
-    case 'again':
+    case 'again': {
+      const renewals = (task.data.renewals ?? 0) + 1
       return {
-        next: steps.sign,
+        park: { afterMs: backoffMs(pollBackoff, renewals), next: steps.sign },
         state: 'held',
         effects: [{ effectId: effect.id, status: 'dropped' }],
-        data: { is_renewed: true, relay_id: null },
+        data: { renewals, relay_id: null },
         writes: (tx) => releaseWallet(tx, owner, task.id),
       }
+    }
   }
 }
 
@@ -211,7 +232,10 @@ async function actionOf(
   { calls }: Pick<RelayPlan, 'calls'>,
 ): Promise<PredictionIntent['action']> {
   if (calls === null) return { type: 'create_wallet', owner: wallet.owner }
-  return deps.venue.setup!.walletBatch(wallet, calls, await relayerOf(deps).nonce(wallet))
+  const [named, shown] = await Promise.all([relayerOf(deps).nonce(wallet), nonceOnChain(deps, wallet.wallet)])
+  // The relayer knows of actions that have not run yet, and the chain of those that the relayer has not noticed.
+  const nonce = shown !== null && shown > named ? shown : named
+  return deps.venue.setup!.walletBatch(wallet, calls, nonce)
 }
 
 function transactionsOf(

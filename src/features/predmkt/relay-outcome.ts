@@ -38,16 +38,45 @@ export async function outcomeOf(
 ): Promise<Found> {
   const relayer = relayerOf(deps)
   const { relay_id: relayId, wallet } = task.data
-  if (relayId != null) return stateFound(deps, await relayer.state(relayId), relayId)
+  if (relayId != null) return stateFound(deps, { effect, now, relayId, state: await relayer.state(relayId) })
   const known = effect.neverSent === true ? undefined : await foundAmong(relayer, wallet, effect)
-  if (known) return stateFound(deps, known, known.relayId)
-  const isVoid = effect.validUntil !== null && effect.validUntil <= now
-  if (isVoid) {
+  if (known) return stateFound(deps, { effect, now, relayId: known.relayId, state: known })
+  if (effect.validUntil !== null && effect.validUntil <= now) {
     // A crash may have hidden a send, so the bytes are dropped only once they can no longer run.
-    const isDead = effect.validUntil!.getTime() + dropAfterMs < now.getTime()
-    return isDead ? { type: 'again' } : { type: 'pending' }
+    const isFree = isDead(effect, now) && !(await isNonceUsed(deps, effect))
+    return isFree ? { type: 'again' } : { type: 'pending' }
   }
-  return replyFound(await relayer.submit(bodyOfEffect(effect)), now)
+  const reply = replyFound(await relayer.submit(bodyOfEffect(effect)), now)
+  const isRefusal = reply.type === 'again' || reply.type === 'rejected'
+  // The refusal of a repetition proves nothing about bytes that have left before: they may be about to run.
+  const mayHaveLeft = effect.neverSent !== true && batchOf(effect) !== undefined
+  return isRefusal && mayHaveLeft ? { type: 'pending' } : reply
+}
+
+const isDead = ({ validUntil }: Effect, now: Date): boolean =>
+  validUntil !== null && validUntil.getTime() + dropAfterMs < now.getTime()
+
+/** The wallet and the nonce of a batch; undefined for the creation of a wallet, which has none. */
+function batchOf({ intent }: Effect): { wallet: string; nonce: bigint } | undefined {
+  const { wallet, safe, nonce } = intent.action as { wallet?: string; safe?: string; nonce?: string }
+  const account = wallet ?? safe
+  return account === undefined || nonce === undefined ? undefined : { wallet: account, nonce: BigInt(nonce) }
+}
+
+type ChainDeps = Pick<PredmktDeps, 'venue' | 'chain'>
+
+/** The nonce of the wallet's next batch; null while the wallet has no code. */
+export async function nonceOnChain({ venue, chain }: ChainDeps, wallet: string): Promise<bigint | null> {
+  const { results } = await chain.views([venue.setup!.nonceCall(wallet)])
+  const [read] = results
+  return read?.success && read.data.length === 66 ? BigInt(read.data) : null
+}
+
+/** Whether the chain shows that a batch with this nonce has run; only the gateway signs for the wallet. */
+async function isNonceUsed(deps: ChainDeps, effect: Effect): Promise<boolean> {
+  const batch = batchOf(effect)
+  const next = batch && (await nonceOnChain(deps, batch.wallet))
+  return next != null && next > batch!.nonce
 }
 
 /**
@@ -76,7 +105,6 @@ function replyFound(reply: RelayReply, now: Date): Found {
     case 'accepted':
       return { type: 'pending', relayId: reply.relayId }
     case 'rejected':
-      // Another action has used the nonce, so that these bytes can never run.
       if (reply.reason === 'nonce_stale' || reply.reason === 'expired') return { type: 'again' }
       return { type: 'rejected', code: reply.reason, message: reply.message }
     case 'later': {
@@ -90,21 +118,26 @@ function replyFound(reply: RelayReply, now: Date): Found {
   }
 }
 
-async function stateFound(
-  { chain }: Pick<PredmktDeps, 'chain'>,
-  state: RelayState | undefined,
-  relayId: string,
-): Promise<Found> {
-  if (!state) return { type: 'pending', relayId }
-  if (state.state === 'pending') return { type: 'pending', relayId }
-  const receipt = state.txHash ? ((await chain.receipts([state.txHash])).receipts[0] ?? null) : null
-  // A transaction that landed decides, whatever the relayer says of it.
-  if (state.state === 'failed' && (receipt === null || !receipt.success))
+type Stated = { effect: Effect; now: Date; relayId: string; state: RelayState | undefined }
+
+/** What the relayer says of an action counts only as far as the chain does not contradict it. */
+async function stateFound(deps: ChainDeps, { effect, now, relayId, state }: Stated): Promise<Found> {
+  const pending = { type: 'pending', relayId } as const
+  if (!state || state.state === 'pending') return pending
+  const { txHash, error } = state
+  const receipt = txHash ? ((await deps.chain.receipts([txHash])).receipts[0] ?? null) : null
+  const isUsed = await isNonceUsed(deps, effect)
+  const isBatch = batchOf(effect) !== undefined
+  if (state.state === 'failed' && !receipt?.success) {
+    // A transaction that no node shows may still arrive, until the signature has ended.
+    const mayArrive = txHash !== null && receipt === null && isBatch && !isDead(effect, now)
+    if (isUsed || mayArrive) return pending
     return {
       type: 'rejected',
       code: 'relay_failed',
-      message: state.error ?? 'The relayer could not run the action',
+      message: error ?? 'The relayer could not run the action',
     }
-  if (state.txHash && receipt === null) return { type: 'pending', relayId }
-  return { type: 'landed', txHash: state.txHash, receipt, relayId }
+  }
+  const isShown = (txHash === null || receipt !== null) && (isUsed || !isBatch)
+  return isShown ? { type: 'landed', txHash, receipt, relayId } : pending
 }

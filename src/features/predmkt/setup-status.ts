@@ -7,8 +7,9 @@ import type { AccessCheck } from './account-checks.ts'
 import type { SetupStatusView } from './account-contract.ts'
 import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { acknowledgedAt } from './disclaimer.ts'
 import { readyProtocols, setupStepsOf } from './setup-steps.ts'
-import { accountOf, disclaimerOf, walletOfRow } from './store/account-store.ts'
+import { accountOf, walletOfRow } from './store/account-store.ts'
 import { modeOf } from './store/venue-mode.ts'
 
 type StatusDeps = PredmktDeps & { access: AccessCheck }
@@ -20,10 +21,10 @@ export const createSetupStatus =
   async (userId: string): Promise<SetupStatusView> => {
     const { db, venue, keys, limits } = deps
     const owner = await deps.evmAddressOf(userId)
-    const [row, credentials, disclaimer, last] = await Promise.all([
+    const [row, credentials, acknowledged, last] = await Promise.all([
       accountOf(db, { userId, venue: venue.name }),
       keys.of(userId),
-      disclaimerOf(db, userId),
+      acknowledgedAt(db, userId),
       lastTaskOf(db, userId, 'predmkt_setup'),
     ])
     const wallet = row ? walletOfRow(row) : venue.walletsOf(owner)[0]!
@@ -57,7 +58,7 @@ export const createSetupStatus =
       locked_usd: cash ? fromUnits(cash.lockedUnits, usdcDecimals) : zero,
       wrappable,
       min_fund_usd: limits.minFundUsd,
-      disclaimer_acknowledged_at: disclaimer?.at?.toISOString() ?? null,
+      disclaimer_acknowledged_at: acknowledged?.toISOString() ?? null,
       last_error: !complete && last?.status === 'failed' ? String(last.error?.message ?? '') || null : null,
     }
   }

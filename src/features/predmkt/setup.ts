@@ -3,8 +3,8 @@ import { taskOf } from '#kernel/contract/operation.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import type { RetryRule } from '#kernel/task/task.ts'
-import { assertAcknowledged } from './account-checks.ts'
 import type { PredmktInput } from './contract.ts'
+import { assertAcknowledged } from './disclaimer.ts'
 import { relayerOf } from './relay-outcome.ts'
 import { chainReader, type SetupDeps, setupSteps } from './setup-steps.ts'
 import type { SetupStepName, SetupTaskData } from './setup-task.ts'
@@ -22,8 +22,10 @@ export const createSetup = (deps: SetupDeps, operation: 'predmkt_setup' | 'predm
       async check(_input: PredmktInput<'setup'>, { userId }) {
         await assertAcknowledged(deps, userId)
         relayerOf(deps)
-        const { isBlocked } = await deps.venue.access()
-        if (isBlocked) throw new Fault('venue_restricted', 'The venue does not serve this region')
+        // Who has an account needs its key to sell and to cancel.
+        const known = await accountOf(deps.db, { userId, venue: deps.venue.name })
+        if (!known && (await deps.venue.access()).isBlocked)
+          throw new Fault('venue_restricted', 'The venue takes no new accounts from this region')
         const action = {
           userId,
           operation,

@@ -4,7 +4,7 @@ import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { JsonObject } from '#kernel/task/task.ts'
-import { tradingAccount } from './account-checks.ts'
+import { fundedWallet } from './account-checks.ts'
 import { cashAccount, cashLedgerToken, cashOf, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -64,7 +64,7 @@ async function checkWithdraw(
 ): Promise<Withdrawal> {
   const { amount_usdc: amount, token = 'usdc' } = input
   const destination = destinationOf(deps, input)
-  const { wallet } = await tradingAccount(deps, userId)
+  const wallet = await fundedWallet(deps, userId)
   const account = await deps.evmAddressOf(userId)
   const unwrapped = token === 'coin' ? 'usdc' : token
   const terms = actionTerms(`Withdraw ${amount} USD from Polymarket to your own wallet`, {
@@ -108,7 +108,7 @@ async function fundWithdrawal(deps: PredmktDeps, { action: { userId }, data }: W
   const gas =
     data.token === 'pusd'
       ? undefined
-      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit })
+      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit, isExit: true })
   const spend = {
     account: cashAccount(deps, userId),
     amountUnits: units,

@@ -57,6 +57,10 @@ const SecurityResult = T.Object(
 export const contract = group('security', 'Verdicts about tokens before they are bought.', {
   check: read('POST /v1/security/check', {
     summary: 'Check tokens before you buy them',
+    mainTool: {
+      text: 'Whether a token is safe to buy, or a scam or honeypot that nobody can sell. Take it before `swap_execute` into a token that you do not know.',
+      fields: { tokens: '' },
+    },
     description:
       'Use it before a swap into a token that you do not know. Each token is bought, transferred and sold in a simulation on its chain, or its mint is inspected on Solana; services that judge tokens are asked too, and the worst of all counts. `allowed` is true only for `passed`: what could not be simulated is never safe. It moves nothing and needs no wallet. A token can change right after a check, so swaps check again. Next: the swap, or `reasons` where `allowed` is false.',
     access: 'read',

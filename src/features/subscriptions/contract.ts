@@ -119,6 +119,7 @@ export const contract = group('subscriptions', about, {
     summary: 'A page on which a person pays for a plan',
     description: `Use it to subscribe to a plan, or to change to a larger one, which takes the token of a person who signed in. Nothing is paid by this call: give \`checkout_url\` to a person, who pays there by card. Credits come with each paid invoice, once. Other open pages of a new plan end. It counts as ${callPoints} calls. Next: \`subscriptions_show\` says when the plan is active, \`credits_available\` shows its credits.`,
     access: 'manage',
+    callers: 'people',
     rate: 'money',
     points: () => callPoints,
     waitSeconds: 40,

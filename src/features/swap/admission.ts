@@ -26,7 +26,7 @@ export const admitSwap = (deps: SwapDeps) =>
   createAdmission({
     policy: deps.policy,
     check: (input: SwapInput, { userId }) => prepareWithHooks(deps, input, userId),
-    fund: (prepared, { executionId }) => fundSwap(deps, prepared, executionId),
+    fund: (prepared, { executionId }) => fundSwap(deps, prepared, { executionId }),
     start(prepared, { data, spend, signOnAccept }) {
       const attached = attachedData(deps, prepared.attached, prepared.terms)
       const { quote_id: quoteId, claim } = data
@@ -58,7 +58,16 @@ async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string
   return { ...prepared, attached: await checkAttached(deps, prepared) }
 }
 
-export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, executionId?: string) {
+type Funding = {
+  executionId?: string | undefined
+  /** Whether the gas counts as that of an exit. */
+  isExit?: boolean
+}
+export async function fundSwap(
+  deps: SwapDeps,
+  prepared: PreparedSwap,
+  { executionId, isExit = false }: Funding = {},
+) {
   const { terms, route } = prepared
   const { userId, origin } = terms
   const readBalance = () => coveringBalance(deps, terms)
@@ -66,7 +75,7 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
   const data = taskData(deps, prepared)
   await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(origin.chain.id)
   const balance = await readBalance()
-  const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(
+  const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId, isExit }).catch(
     async (fault: unknown) => {
       // Another swap may have taken the balance since it was read; then the shortage is the reason to report.
       await readBalance()
@@ -147,13 +156,18 @@ async function headsOf(
 
 type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }
 
-type SwapTrial = { prepared: PreparedSwap; data: SwapTaskData; executionId: string | undefined }
-async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTrial): Promise<Tried> {
+type SwapTrial = {
+  prepared: PreparedSwap
+  data: SwapTaskData
+  executionId: string | undefined
+  isExit: boolean
+}
+async function trySwap(deps: SwapDeps, { prepared, data, executionId, isExit }: SwapTrial): Promise<Tried> {
   const { userId, origin } = prepared.terms
   const asker = { userId, executionId }
   const wouldFail = (reason: string) => conflict(`The swap would fail: ${reason}`, reason)
   if (prepared.safe.family === 'solana') {
-    const trial = await deps.svm.trial(asker, svmPlan(data))
+    const trial = await deps.svm.trial(asker, svmPlan({ ...data, ...(isExit && { is_exit: true }) }))
     if (!trial.ok) throw wouldFail(trial.reason)
     return { gas: trial.charge, signOnAccept: trial.signOnAccept }
   }
@@ -163,7 +177,7 @@ async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTria
   ])
   if (!simulation.ok) throw wouldFail(simulation.reason)
   const order = { userId, chainId: origin.chain.id, gas: simulation.gas, gasMin: BigInt(data.gas_min) }
-  return { gas: await deps.batches.gasCharge({ ...order, fullExit: false }), signOnAccept }
+  return { gas: await deps.batches.gasCharge({ ...order, fullExit: false, isExit }), signOnAccept }
 }
 
 const wordOf = (data: string | undefined): bigint | undefined =>

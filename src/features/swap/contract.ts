@@ -247,6 +247,20 @@ const about = 'Swaps and bridges between tokens and chains; the gas is paid for 
 export const contract = group('swap', about, {
   execute: task('POST /v1/swap', {
     summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, to Solana and from it',
+    mainTool: {
+      text: 'Swaps now: buys, sells, converts or exchanges a token of your wallet for another, such as USDC for ETH or SOL, or bridges and moves it to another chain. Take `limit_orders_create` for a price to come, and `perp_open` for leverage. A coin that trades at the venue alone, such as HYPE, is bought by `spot_venue_buy`. With `dryrun` it answers a quote and moves nothing.',
+      fields: {
+        chain_id_in: 'Chain, by name or id',
+        chain_id_out: 'Left out: the same chain',
+        token_in: 'Token sold: symbol or address',
+        token_out: 'Token bought',
+        amount_usd: 'Its worth in USD, or `amount`',
+        amount: 'In smallest units',
+        slippage_bps: 'Hundredths of a percent',
+        dryrun: 'Only a quote',
+        quote_id: 'Fills the quote of a dry run',
+      },
+    },
     description:
       'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`. With `take_profit` and `stop_loss` it leaves hooks for exactly what was received, counted from the price of the fill; `result.hook_ids` names them. A token that the security check does not pass cannot be bought (403 `token_unsafe`); it can always be sold.',
     access: 'trade',

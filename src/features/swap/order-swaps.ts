@@ -115,9 +115,9 @@ async function prepareOrderSwap(deps: SwapDeps, swap: OrderSwap, userId: string)
       : amount
   const input = inputOf({ ...swap, amount: sold })
   const prepared = await prepareSwap(deps, input, { userId, ...(isExit && { urgency: 'exit' as const }) })
-  const { data, spend } = await fundLeg(deps, prepared)
   const { route, terms, action } = prepared
   const exit = isExit && isExitLoss(terms.maxImpactBps)
+  const { data, spend } = await fundLeg(deps, prepared, { isExit: exit })
   return {
     data: { ...data, is_order: true, ...(exit && { is_exit: true }) },
     spend,

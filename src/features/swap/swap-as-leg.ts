@@ -13,7 +13,7 @@ export type SwapLegs = {
   /** Checks a request; `fields` maps the fields of a swap to the names that they have in the request. */
   prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
   /** Reads the balance, simulates the swap and computes the charge for its gas. */
-  fund(prepared: PreparedSwap): Promise<FundedLeg>
+  fund(prepared: PreparedSwap, options?: { isExit: boolean }): Promise<FundedLeg>
   /** Returns the data of a swap that was executed before; it reads no balance and reserves nothing. */
   quoteSold(prepared: PreparedSwap): SwapTaskData
   steps<Names extends string>(names: SwapStepNames<Names>): NamedSwapSteps<Names>
@@ -25,12 +25,16 @@ export const createSwapLegs = (deps: SwapDeps): SwapLegs => ({
   // Money that is on its way to or from the venue closes no position, so its quotes have the urgency of a trade.
   prepare: (input, request) =>
     prepareSwap(deps, input, { ...request, urgency: 'trade', asksPolicy: 'on_shortage' }),
-  fund: (prepared) => fundLeg(deps, prepared),
+  fund: (prepared, options) => fundLeg(deps, prepared, options),
   quoteSold: (prepared) => soldData(deps, prepared),
   steps: (names) => costedSteps(deps, names),
 })
 
-export async function fundLeg(deps: SwapDeps, prepared: PreparedSwap): Promise<FundedLeg> {
-  const { data, spend } = await fundSwap(deps, prepared)
+export async function fundLeg(
+  deps: SwapDeps,
+  prepared: PreparedSwap,
+  options?: { isExit: boolean },
+): Promise<FundedLeg> {
+  const { data, spend } = await fundSwap(deps, prepared, options)
   return { data, spend }
 }

@@ -11,6 +11,10 @@ const about = 'Poll, list and cancel tasks. Every operation that moves money cre
 export const contract = group('tasks', about, {
   get: read('GET /v1/tasks/{task_id}', {
     summary: 'Poll a task',
+    mainTool: {
+      text: 'The status of one task, by its id. `outcome`: `executed` is success, after `not_executed` nothing moved, `unknown` is being looked up: never retry. With `state: awaiting_approval` a person decides at `approval.confirm_url`. Take `tasks_wait` to wait for the end.',
+      fields: { task_id: '' },
+    },
     description:
       'Use it to poll a task until `status` is completed, failed or cancelled. `completed` with `outcome: executed` is success, and `result` has the figures. `failed` with `outcome: not_executed` means that nothing moved, so a new attempt under a new idempotency key is safe. `outcome: partial` means that a part moved: read `result` first. `outcome: unknown` means that the outcome is being looked up: keep polling and never retry. `state: awaiting_approval` means that a person has to approve it at `approval.confirm_url`: say so, and keep polling. Next: while it lives, ask again after 1 to 2 seconds, or follow `notifications_stream`.',
     access: 'read',
@@ -22,6 +26,10 @@ export const contract = group('tasks', about, {
   list: read('GET /v1/tasks', {
     isAddition: true,
     summary: 'List your tasks, newest first',
+    mainTool: {
+      text: 'Your recent tasks and transactions, newest first: what you have done today, and what is under way. Take it where an answer was lost, to see whether the call went through, and `tasks_get` for one task.',
+      fields: { status: '', kind: 'Operation, such as earn_deposit', limit: '' },
+    },
     description:
       'Use it to find a task whose answer was lost; newest first. `kind` is the `kind` of a task, such as `earn_deposit`. Next: `tasks_get` with a `task_id`; `skip` reads further pages.',
     access: 'read',

@@ -120,6 +120,9 @@ const TransferResult = T.Object(
 export const contract = group('wallets', 'Addresses and balances on every chain.', {
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
+    mainTool: {
+      text: 'Your addresses on EVM chains and Solana, where to send or deposit money from outside to fund the account. Take `wallets_holdings` for balances.',
+    },
     description:
       'Use it to find the addresses to which funds are sent. While `provisioning` is true, a wallet is still being created. Next: fund an address, then `wallets_holdings`.',
     access: 'read',
@@ -135,6 +138,10 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
   }),
   holdings: read('GET /v1/holdings', {
     summary: 'What your wallets hold on every chain, with prices where they are known',
+    mainTool: {
+      text: 'Your portfolio: the balance of every token that your wallets hold, such as USDC on Base, with its worth in dollars. Money at the venue of perps and spot is in `perp_orders`, money in the vault in `earn_positions`.',
+      fields: { event: 'wallet-refresh reads the chains anew' },
+    },
     description:
       'Use it to see balances on every chain: `balance` in whole tokens, `amount` in smallest units, `value_usd` in USD where a price is known. Cash and shares in your wallet at the prediction market have `protocol: polymarket`. A chain that does not answer is `stale` or `failed`, and the others are served. Next: `earn_deposit`, `perp_fund` or `spot_venue_buy`.',
     access: 'read',
@@ -164,6 +171,15 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
   transfer: task('POST /v1/wallets/transfer', {
     isAddition: true,
     summary: 'Send a coin or token to an address that a person has allowed',
+    mainTool: {
+      text: 'Sends a coin or token to another person, to an address that your person has allowed; pays or transfers it. Take `swap_execute` to bridge to your own wallet, `perp_withdraw` for money at the venue, and `recipients_add` to ask for a new address.',
+      fields: {
+        chain_id: 'Chain, by name or id',
+        token: 'Symbol or address',
+        amount: 'In smallest units',
+        recipient: 'Allowed address',
+      },
+    },
     description:
       'Use it to send to an effective recipient; gas is paid for. It is sent at once where the recipient has `agents: allowed`; with `agents: approval`, and for an app of the person with `denied`, it waits until the person approves it. The limits of the policy hold. Next: `tasks_get` until it has ended, or `recipients_list` where the recipient is refused.',
     access: 'trade',

@@ -27,12 +27,28 @@ export const isScope = (access: Access): access is Scope =>
   access !== 'public' && access !== 'backend' && access !== 'person'
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
+/**
+ * How an operation is shown among the main tools: the few that serve most requests, and that models get by default.
+ * `text` says when to take it, and when its neighbour. `fields` are the fields that this form shows, each with a short
+ * description; the operation takes its other fields all the same.
+ */
+export type MainTool = { text: string; fields?: Readonly<Record<string, string>> }
+
+/**
+ * Whose calls can succeed, where the access does not say it; lists of tools leave the operation out for all others.
+ * `pages` are those of the gateway, `keys` the holders of a private key, `people` the apps of a person, and `decided`
+ * these and the agents to whom a person is linked.
+ */
+export type Callers = 'pages' | 'keys' | 'people' | 'decided'
+
 type Shape = {
   summary: string
   description?: string
+  mainTool?: MainTool
   /** True if the interface specification that the gateway implements does not have this operation. */
   isAddition?: true
   access: Access
+  callers?: Callers
   params?: T.TObject
   query?: T.TObject
   body?: T.TSchema
@@ -65,6 +81,8 @@ export type ActShape = Shape & {
    * True if the body has a `timestamp` and the agent key's `signature` over the operation's name; clients add both.
    */
   isSigned?: true
+  /** The fields of the body whose values the key signs, too. */
+  signs?: readonly string[]
 }
 export type StreamShape = Shape & {
   event: T.TSchema

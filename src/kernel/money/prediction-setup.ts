@@ -87,5 +87,7 @@ export type VenueSetup = {
   ): Promise<SetupStep[]>
   /** Calls of a deposit wallet or of a Safe, in the form that its owner signs. */
   walletBatch(wallet: VenueWallet, calls: WalletCall[], nonce: bigint): RelayedAction
+  /** The read of the nonce of a wallet's next batch on the venue's chain. */
+  nonceCall(wallet: string): { to: string; data: string }
   relayer: VenueRelayer
 }

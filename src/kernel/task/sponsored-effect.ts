@@ -52,17 +52,23 @@ export const unlessAway =
 
 type SponsorBudget = { name: string; decimals: number; budgetUnits: bigint; clock: Clock }
 /** `units` is the maximum cost. A full exit counts towards the budget, but is never refused. */
-export type ChargedCost = { chainId: string; units: bigint; fullExit: boolean }
+export type ChargedCost = { chainId: string; units: bigint; fullExit: boolean; isExit?: boolean }
 
-export const sponsorCharge = (
-  budget: SponsorBudget,
-  { chainId, units, fullExit }: ChargedCost,
-): GasCharge => ({
-  chainId,
-  wei: units,
-  budgetWei: fullExit ? null : budget.budgetUnits,
-  refuse: (usedUnits) => sponsorBudgetUsed({ ...budget, usedUnits, requiredUnits: units }),
-})
+/** Exits may use so many times the budget, and entries the budget alone: so entries never use up what exits need. */
+const exitShares = 2n
+
+export function sponsorCharge(
+  { budgetUnits: entryUnits, ...budget }: SponsorBudget,
+  { chainId, units, fullExit, isExit = false }: ChargedCost,
+): GasCharge {
+  const budgetUnits = isExit ? entryUnits * exitShares : entryUnits
+  return {
+    chainId,
+    wei: units,
+    budgetWei: fullExit ? null : budgetUnits,
+    refuse: (usedUnits) => sponsorBudgetUsed({ ...budget, budgetUnits, usedUnits, requiredUnits: units }),
+  }
+}
 
 export const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 /** The poll interval of a task that a watcher wakes: the poll is only needed if this instance dies. */

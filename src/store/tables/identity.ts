@@ -8,6 +8,7 @@ export type UserRow = {
   email: string | null
   plan: Generated<string>
   disclaimer_acknowledged_at: Generated<Date | null>
+  disclaimer_version: Generated<string | null>
   suspended_at: Generated<Date | null>
   created_at: Date
 }
@@ -97,6 +98,9 @@ export type IdentityTables = {
     scopes: string[]
     expires_at: Date
     created_at: Date
+    key_id: Generated<string | null>
+    key_name: Generated<string | null>
+    grant_id: Generated<string | null>
   }
   wallet: WalletRow
   signup_grant: { proof: Uint8Array; user_id: string; granted_at: Date }

@@ -48,7 +48,6 @@ const timesInForce: readonly OutcomeOrder['timeInForce'][] = ['gtc', 'gtd', 'fok
 const parseTimeInForce = (type: string | null | undefined): OutcomeOrder['timeInForce'] =>
   timesInForce.find((each) => each === type?.toLowerCase()) ?? 'gtc'
 
-
 export function parseOrder(order: WireOrder): OutcomeOrder {
   const expiration = unitsOf(order.expiration) ?? 0n
   const createdAt = dateOf(order.created_at)

@@ -16,7 +16,7 @@ const orderRules: readonly Rule<OrderRefusal>[] = [
   [/order couldn't be fully filled/i, 'not_filled'],
   [/no orders found to match with FAK order/i, 'no_match'],
   [/breaks minimum tick size rule/i, 'tick_invalid'],
-  // The amounts have as many places as the tick allows, so that another tick refuses them.
+  // Amounts have as many places as the tick allows.
   [/invalid amounts, .*max accuracy/i, 'tick_invalid'],
   [/Size \(.*\) lower than the minimum/i, 'below_minimum'],
   [/invalid amount for a marketable BUY order/i, 'below_minimum'],

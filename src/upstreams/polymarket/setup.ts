@@ -1,4 +1,4 @@
-import { encodeFunctionData } from 'viem/utils'
+import { encodeFunctionData, parseAbi } from 'viem/utils'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { VenueWallet, WalletCall } from '#kernel/money/prediction-actions.ts'
@@ -48,6 +48,8 @@ const uintMax = (1n << 256n) - 1n
 const allowanceMin = 1n << 255n
 /** How long the relayer may wait until it sends a batch. */
 const batchLifeSeconds = 600
+/** A Safe and a deposit wallet have it alike. */
+const walletAbi = parseAbi(['function nonce() view returns (uint256)'])
 
 type Approval = {
   key: string
@@ -149,5 +151,9 @@ export function createSetup({ relayer, clock }: { relayer: VenueRelayer; clock: 
       const deadlineSeconds = Math.floor(clock.now().getTime() / 1_000) + batchLifeSeconds
       return { type: 'wallet_batch', owner, wallet, nonce, deadlineSeconds, calls }
     },
+    nonceCall: (wallet) => ({
+      to: wallet,
+      data: encodeFunctionData({ abi: walletAbi, functionName: 'nonce' }),
+    }),
   }
 }

@@ -318,8 +318,8 @@ function resourceAt(uri: string): object | undefined {
 export function addFixtures(server: Server, product: OwnHandlers): void {
   const own = addTaskFixtures(server, product)
   server.registerCapabilities({ logging: {}, completions: {}, resources: { subscribe: true } })
-  server.setRequestHandler('tools/list', (request, context) => ({
-    tools: [...own.listTools(request, context).tools, ...(toolViews as never[])],
+  server.setRequestHandler('tools/list', async (request, context) => ({
+    tools: [...(await own.listTools(request, context)).tools, ...(toolViews as never[])],
   }))
   server.setRequestHandler('tools/call', async (request, context) => {
     const run = tools[request.params.name]
@@ -332,14 +332,14 @@ export function addFixtures(server: Server, product: OwnHandlers): void {
     description: `Fixture ${prompt}`,
     arguments: (each.arguments ?? []).map((argument) => ({ name: argument, required: true })),
   }))
-  server.setRequestHandler('prompts/list', () => ({
-    prompts: [...own.listPrompts().prompts, ...promptViews],
+  server.setRequestHandler('prompts/list', (request, context) => ({
+    prompts: [...own.listPrompts(request, context).prompts, ...promptViews],
   }))
   server.setRequestHandler('prompts/get', async (request, context) => {
     const found = prompts[request.params.name]
     return found
       ? ((await found.run(request.params.arguments ?? {}, context)) as never)
-      : own.getPrompt(request)
+      : own.getPrompt(request, context)
   })
   server.setRequestHandler('resources/list', () => ({
     resources: [...own.listResources().resources, ...resources],

@@ -145,9 +145,9 @@ const onlyAsTasks = [
 export function addTaskFixtures(server: Server, own: OwnHandlers): OwnHandlers {
   const withFixtures: OwnHandlers = {
     ...own,
-    listTools: (request, context) => ({
+    listTools: async (request, context) => ({
       tools: [
-        ...own.listTools(request, context).tools,
+        ...(await own.listTools(request, context)).tools,
         ...Object.keys(tools).map((name) => ({
           name,
           description: `Fixture ${name}`,

@@ -106,6 +106,8 @@ const publicOperations = new Set([
   'auth_register',
   'auth_verify',
   'auth_token',
+  // A signature of the key pair stands in place of a token.
+  'auth_create_key',
   'chains_list',
   'discovery_capabilities',
   'discovery_health',

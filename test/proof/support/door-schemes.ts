@@ -4,6 +4,7 @@ import type { FaultCode } from '#kernel/contract/fault.ts'
 import { type Access, isScope } from '#kernel/contract/operation.ts'
 import { freshToken, newAgent } from '../../harness/gateway.ts'
 import { codeIn } from '../../journeys/signed-in.ts'
+import { takeAccount } from '../../oauth/early-person.ts'
 import { connectingPerson, register, signUpUser, type Tokens, tokenRequest } from '../../oauth/session.ts'
 import type { IdentityRecords } from './identity-records.ts'
 
@@ -78,7 +79,7 @@ const allowable: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose
 
 const people: Scheme = {
   isPerson: true,
-  open({ url, lines }) {
+  open({ url, rows, lines }) {
     const app = {
       base: url,
       codeFor(email: string) {
@@ -106,7 +107,11 @@ const people: Scheme = {
     const connect = (person: ReturnType<typeof connectingPerson>, name: string, allows = allowable) =>
       clientOf(name).then((clientId) => person.connect({ clientId, allows }))
 
-    const early = renewed(async () => (await connect(connectingPerson(app), 'early')).tokens.access_token)
+    const early = renewed(async () => {
+      const { tokens, authorization } = await connect(connectingPerson(app), 'early')
+      await takeAccount(rows.db, authorization)
+      return tokens.access_token
+    })
 
     return async () => {
       const person = connectingPerson(app)

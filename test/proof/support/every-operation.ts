@@ -61,6 +61,20 @@ export const journey: Step[] = [
     },
     keep: ({ token }, known) => Object.assign(known, { token }),
   },
+  {
+    name: 'auth_create_key',
+    input: ({ key, agent_id }) => {
+      const timestamp = Date.now()
+      const { privateKey } = key as ReturnType<typeof keyPair>
+      const text = `portico-auth_create_key:v1:${agent_id}:${timestamp}:7:read,trade:twin`
+      const signature = base64(sign(null, Buffer.from(text), privateKey))
+      return { agent_id, timestamp, signature, name: 'twin', scopes: ['read', 'trade'], expires_in_days: 7 }
+    },
+    keep: ({ key_id }, known) => Object.assign(known, { key_id }),
+  },
+  { name: 'auth_keys' },
+  // The key belongs to the agent of the steps before, and not to the caller.
+  { name: 'auth_revoke_key', input: ({ key_id }) => ({ key_id }), fault: 'not_found' },
   { name: 'auth_signup', fault: { 'a key pair': 'invalid_token' } },
   { name: 'auth_revoke', authorization: async ({ user }) => `Bearer ${await user.spareToken()}` },
   ...linking,

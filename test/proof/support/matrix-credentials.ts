@@ -3,6 +3,7 @@ import { type Scope, scopes } from '#kernel/contract/caller.ts'
 import { query } from '#store/query.ts'
 import { bearer, http, newAgent, signedAct } from '../../harness/gateway.ts'
 import { confirming } from '../../oauth/confirming.ts'
+import { takeAccount } from '../../oauth/early-person.ts'
 import type { OAuthApp } from '../../oauth/oauth-app.ts'
 import { type ConnectingPerson, connectingPerson, register, signUpUser } from '../../oauth/session.ts'
 import type { Credential, CredentialKind } from './access-verdicts.ts'
@@ -144,6 +145,7 @@ export async function createMatrixUsers(app: OAuthApp, rows: IdentityRecords): P
         found.push({ what, kind, authorization, scopes: [...appScopes, ...allows] })
       }
       const early = await connect(connectingPerson(app), allowable, 'early')
+      await takeAccount(app.database.pool, early.authorization)
       const what = 'an app of a person without an account'
       found.push({ what, kind: 'person before the sign-up', authorization: early.authorization, scopes: [] })
       return found

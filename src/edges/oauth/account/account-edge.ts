@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { chosenCredits } from '#edges/oauth/chosen-credits.ts'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { isRefusedOrigin } from '#edges/oauth/provider/browser-request-checks.ts'
 import { accountClient, approvalsClient, returnPathOf } from '#edges/oauth/provider/page-clients.ts'
@@ -13,10 +14,12 @@ import {
   type ReadForm,
   redirect,
 } from '#edges/oauth/sign-in/page-session.ts'
+import type { CreatePersonKey } from '#features/auth/access-keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import { type Caller, ownClientIds } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { createAccountActs, isNotice, notices } from './account-acts.ts'
+import { accountKeys } from './account-keys.ts'
 import { accountErrorPage, disconnectedText, signedOutPage } from './account-pages.ts'
 import { accountPasskeys } from './account-passkeys.ts'
 import { createAccountReader } from './account-reader.ts'
@@ -28,6 +31,7 @@ export type AccountEdgeDeps = PageSessionDeps &
     oauth: Pick<OAuth, 'people' | 'records' | 'freshSignInSeconds'>
     authenticate: (authorization: string | undefined) => Promise<Caller>
     exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
+    createPersonKey: CreatePersonKey
   }
 /**
  * After one of these faults the access token of the page is no longer valid, but the session of the browser may still
@@ -48,8 +52,9 @@ const pathOf = (marked: string): string => {
 }
 
 export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
-  const { oauth, clock, authenticate, exchangeOf, baseUrl } = deps
-  const { people, passkeys, records, connections, external, freshSignInSeconds } = oauth
+  const { oauth, clock, authenticate, exchangeOf, baseUrl, createPersonKey } = deps
+  const { people, passkeys, records, connections, external, freshSignInSeconds, creditsPerDay } = oauth
+  const creditsOf = chosenCredits(creditsPerDay)
   const pages = createPageSession(accountClient, deps)
   const approvals = createPageSession(approvalsClient, deps)
   const reader = createAccountReader(pages)
@@ -94,7 +99,7 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
       session,
       person,
       caller,
-      mayChangePasskeys: ageMs <= freshSignInSeconds * 1_000,
+      isFresh: ageMs <= freshSignInSeconds * 1_000,
     }
   }
 
@@ -105,6 +110,7 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
   }
   const ownSteps: Record<string, AccountStep> = {
     ...(passkeys && accountPasskeys(passkeys, showAccount)),
+    ...(!external && accountKeys({ createPersonKey, endApp: connections.end, creditsOf }, showAccount)),
     async disconnect(asked, { client_id: clientId = '' }) {
       await connections.end(asked.person.id, clientId)
       await showAccount(asked, { notice: disconnectedText(external?.issuer) })

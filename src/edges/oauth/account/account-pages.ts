@@ -15,6 +15,7 @@ import {
 } from './account-html.ts'
 import type { OwnAccount, Webhook } from './account-reader.ts'
 import { agentSection, noticeOf } from './agent-pages.ts'
+import { type KeysView, keySection } from './key-pages.ts'
 import { limitSection, recipientSection, tradingSection } from './limit-sections.ts'
 
 /** This page shows a person what may act for the account, and lets the person undo it. */
@@ -44,6 +45,8 @@ export type AccountView = {
       }
     | undefined
   apps: readonly ShownApp[]
+  /** The keys of the person; absent if another server gives apps their tokens. */
+  keys: KeysView | undefined
   /** The server that gives apps their tokens; absent if it is this gateway. */
   appServer: string | undefined
   now: Date
@@ -197,7 +200,7 @@ export function accountPage(view: AccountView): string {
   const { email, notice, error, account } = view
   return page(
     'Your account',
-    `<h1>Your account</h1><p class="soft">${escapeHtml(email)}</p>${noticeOf(notice)}${alert(error)}${ownSections(view)}${passkeySection(view)}${appSection(view)}${account ? webhookSection(account) : ''}
+    `<h1>Your account</h1><p class="soft">${escapeHtml(email)}</p>${noticeOf(notice)}${alert(error)}${ownSections(view)}${passkeySection(view)}${appSection(view)}${view.keys ? keySection(view.keys) : ''}${account ? webhookSection(account) : ''}
 <ul class="rows first">${everywhereRow(view)}</ul>${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
     { isWide: true },
   )

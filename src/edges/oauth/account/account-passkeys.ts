@@ -13,12 +13,12 @@ export function accountPasskeys(
   show: (asked: AccountRequest, message: Message) => Promise<void>,
 ): Record<string, AccountStep> {
   const ifFresh = async (asked: AccountRequest, run: () => Promise<void>): Promise<void> => {
-    if (asked.mayChangePasskeys) return run()
+    if (asked.isFresh) return run()
     await show(asked, { status: 403, error: notFresh })
   }
   return {
     async 'passkey-add-options'(asked) {
-      if (!asked.mayChangePasskeys) return sendJson(asked.exchange, 403, { error: 'fresh_sign_in_required' })
+      if (!asked.isFresh) return sendJson(asked.exchange, 403, { error: 'fresh_sign_in_required' })
       sendOptions(asked.exchange, await passkeys.beginAdding(holderOf(asked), asked.person))
     },
     'passkey-add': (asked, { credential = '', name = '' }) =>

@@ -13,8 +13,15 @@ export type AccountRequest = {
   person: Person
   /** Absent if the page's token has ended or the account is suspended; acts by session alone still work. */
   caller: Caller | undefined
-  mayChangePasskeys: boolean
+  /** Whether the person signed in to this session a short time ago, so that passkeys and keys may be changed. */
+  isFresh: boolean
 }
 /** The account page shows this to a person after an act; `form` has the typed values, so that they can be corrected. */
-export type Message = { notice?: string; error?: string; status?: number; form?: Form }
+export type Message = {
+  notice?: string
+  error?: string
+  status?: number
+  form?: Form
+  madeKey?: { name: string; key: string }
+}
 export type AccountStep = (asked: AccountRequest, form: Form) => void | Promise<void>

@@ -2,6 +2,7 @@ import { shownName } from '#edges/oauth/pages.ts'
 import { actingScopes } from '#edges/oauth/paths-and-scopes.ts'
 import type { Connection } from '#features/oauth/connected-apps.ts'
 import type { ShownApp } from './account-pages.ts'
+import type { ShownKey } from './key-pages.ts'
 
 const mayTexts: Record<(typeof actingScopes)[number], string> = {
   trade: 'trades',
@@ -9,6 +10,13 @@ const mayTexts: Record<(typeof actingScopes)[number], string> = {
   chat: 'chats',
   manage: 'lowers limits, stops trading and manages webhooks',
   propose: 'asks you to raise limits, to add recipients and to link agents',
+}
+
+/** Returns a key as a list of one; an app that has signed in is none. */
+export const shownKey = (connection: Connection): ShownKey[] => {
+  const { keyEndsAt: endsAt, connectedAt: madeAt } = connection
+  const { clientId, name, may } = shownApp(connection)
+  return endsAt ? [{ clientId, name, may, madeAt, endsAt }] : []
 }
 
 export const shownApp = ({

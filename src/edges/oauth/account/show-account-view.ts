@@ -3,25 +3,26 @@ import type { PageSession } from '#edges/oauth/sign-in/page-session.ts'
 import { passkeyName } from '#edges/oauth/sign-in/passkey-name.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { keyDaysMax } from '#kernel/contract/access-key.ts'
 import { type Caller, isOwnClient } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { accountPage } from './account-pages.ts'
 import type { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, Message } from './account-request.ts'
 import { agentPage, linkPage } from './agent-pages.ts'
-import { shownApp } from './connected-app-view.ts'
+import { shownApp, shownKey } from './connected-app-view.ts'
 
 /** The parts of the page that a sign-in may return to. */
 export const viewPattern = /^(?:link|agents\/agt_[0-9A-HJKMNP-TV-Z]{26})$/
 
 export type AccountViewsDeps = {
-  oauth: Pick<OAuth, 'passkeys' | 'connections' | 'external'>
+  oauth: Pick<OAuth, 'passkeys' | 'connections' | 'external' | 'creditsPerDay'>
   clock: Clock
   chainName: (chainId: string) => string
 }
 
 export function createAccountViews(
-  { oauth: { passkeys, connections, external }, clock, chainName }: AccountViewsDeps,
+  { oauth: { passkeys, connections, external, creditsPerDay }, clock, chainName }: AccountViewsDeps,
   reader: ReturnType<typeof createAccountReader>,
   { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
@@ -37,7 +38,7 @@ export function createAccountViews(
     }
   }
   const showAccount = async (asked: AccountRequest, message: Message = {}): Promise<void> => {
-    const { request, reply, session, person, caller, mayChangePasskeys } = asked
+    const { request, reply, session, person, caller, isFresh } = asked
     const connected = await connections.list(person.id)
     const html = accountPage({
       email: person.email,
@@ -47,9 +48,19 @@ export function createAccountViews(
         max: passkeys.max,
         isPossible: passkeys.isPossible(),
         suggestedName: passkeyName(request.headers['user-agent']),
-        isFresh: mayChangePasskeys,
+        isFresh: isFresh,
       },
-      apps: connected.filter(({ clientId }) => !isOwnClient(clientId)).map(shownApp),
+      apps: connected.filter(({ clientId, keyEndsAt }) => !isOwnClient(clientId) && !keyEndsAt).map(shownApp),
+      keys: external
+        ? undefined
+        : {
+            list: connected.flatMap(shownKey),
+            made: message.madeKey,
+            daysMax: keyDaysMax,
+            isFresh,
+            creditsPerDay: creditsPerDay.default,
+            creditsPerDayMax: creditsPerDay.max,
+          },
       appServer: external?.issuer,
       now: clock.now(),
       chainName,

@@ -8,6 +8,7 @@ import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createInteractions, interactionRoutes } from '#edges/oauth/sign-in/interaction.ts'
 import type { AnswerPage } from '#edges/oauth/sign-in/page-session.ts'
+import type { PersonAccounts } from '#features/auth/auth.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import type { RateLimits } from '#invoke/rate-limits.ts'
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
@@ -23,16 +24,17 @@ import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
 import type { Exchange } from './sign-in-request.ts'
 
-export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
-  limits: RateLimits
-  corsOrigins: readonly string[]
-  invocation: Pick<Invocation, 'prepare'>
-  operations: readonly Operation[]
-  freshSignInSeconds: number
-  clock: Clock
-  chainName: (chainId: string) => string
-  authenticate: (authorization: string | undefined) => Promise<Caller>
-}
+export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> &
+  PersonAccounts & {
+    limits: RateLimits
+    corsOrigins: readonly string[]
+    invocation: Pick<Invocation, 'prepare'>
+    operations: readonly Operation[]
+    freshSignInSeconds: number
+    clock: Clock
+    chainName: (chainId: string) => string
+    authenticate: (authorization: string | undefined) => Promise<Caller>
+  }
 
 const registrationsPerHour = 30
 const hourMs = 3_600_000
@@ -127,8 +129,8 @@ export type OAuthEdge = {
 
 /** Creates the routes for sign-in and OAuth. The first request loads the authorization server and builds it. */
 export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
-  const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
-  const interactions = createInteractions({ ...oauth, baseUrl, clock })
+  const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins, signUp } = deps
+  const interactions = createInteractions({ ...oauth, baseUrl, clock, signUp })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
   const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
   const { ownRequestKey, isOwnRequest } = createOwnRequests()

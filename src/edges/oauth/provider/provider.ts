@@ -173,7 +173,8 @@ function featuresAt(base: string): Record<string, object> {
       defaultResource: async (_context: unknown, _client: Client, oneOf?: string | string[]) => oneOf ?? base,
       useGrantedResource: async () => true,
       async getResourceServerInfo(_context: unknown, indicator: string) {
-        const audience = audiences.get(indicator)
+        // The address of MCP may choose tools by its query.
+        const audience = audiences.get(indicator) ?? audiences.get(indicator.replace(/(\/mcp\/?)\?.*$/, '$1'))
         if (audience === undefined) throw new errors.InvalidTarget()
         return {
           audience,

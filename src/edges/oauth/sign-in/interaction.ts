@@ -1,4 +1,5 @@
 import type { Client, Interaction } from 'oidc-provider'
+import { chosenCredits } from '#edges/oauth/chosen-credits.ts'
 import { isProven, withProof } from '#edges/oauth/csrf-token.ts'
 import { consentPage, errorPage } from '#edges/oauth/pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
@@ -25,6 +26,7 @@ type InteractionDeps = Pick<
 > & {
   baseUrl: () => string
   clock: Clock
+  signUp: (person: { id: string; email: string }, address: string) => Promise<void>
 }
 
 const redirectText = (redirectUri: unknown): string => {
@@ -85,7 +87,7 @@ async function grantRequested(
 }
 
 export function createInteractions(deps: InteractionDeps) {
-  const { people, federation, grants, connections, creditsPerDay, baseUrl } = deps
+  const { people, federation, grants, connections, creditsPerDay, baseUrl, signUp } = deps
   const connect = async (
     exchange: Exchange,
     interaction: Interaction,
@@ -121,8 +123,7 @@ export function createInteractions(deps: InteractionDeps) {
     send(exchange, 200, withProof(html, session), formSource(interaction.params.redirect_uri))
   }
 
-  const creditsOf = ({ chat_credits: text = '' }: Form): number =>
-    /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), creditsPerDay.max) : creditsPerDay.default
+  const creditsOf = chosenCredits(creditsPerDay)
 
   const allow = async (exchange: Exchange, interaction: Interaction, form: Form): Promise<void> => {
     const accountId = interaction.session?.accountId
@@ -130,9 +131,17 @@ export function createInteractions(deps: InteractionDeps) {
       return method.show(exchange, interaction)
     if (!isProven(form, interaction.session))
       return send(exchange, 403, errorPage('The form was sent by another page.', 'origin_not_allowed'))
+    const person = await people.find(accountId)
+    if (!person) return method.show(exchange, interaction)
+    // The app finds everything that it was allowed from its first call on.
+    await signUp(person, exchange.address)
     const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
     if (chosen.includes('chat'))
-      await connections.allowCredits(accountId, String(interaction.params.client_id), creditsOf(form))
+      await connections.allowCredits(
+        accountId,
+        String(interaction.params.client_id),
+        creditsOf(form.chat_credits),
+      )
     await connect(exchange, interaction, { accountId, chosen })
   }
 

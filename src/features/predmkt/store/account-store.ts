@@ -104,9 +104,3 @@ export async function isSuspended(db: Queryable, userId: string): Promise<boolea
   const [row] = await query(db, 'select 1 from app_user where id = $1 and suspended_at is not null', [userId])
   return row !== undefined
 }
-
-export const disclaimerOf = (db: Queryable, userId: string): Promise<{ at: Date | null } | undefined> =>
-  fetchOne(
-    db,
-    builder.selectFrom('app_user').select('disclaimer_acknowledged_at as at').where('id', '=', userId),
-  )

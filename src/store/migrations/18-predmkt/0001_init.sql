@@ -194,3 +194,6 @@ create table prediction_quote (
   expires_at timestamptz not null
 );
 create index prediction_quote_expiry on prediction_quote (expires_at);
+
+-- The version of the text that a user acknowledged.
+alter table app_user add column disclaimer_version text;
