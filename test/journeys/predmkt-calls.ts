@@ -28,6 +28,7 @@ export type Position = {
   unsettled_buy: string
   cost_usd: string | null
   unrealized_usd: string | null
+  realized_usd: string
   redeemable: boolean
 }
 export type Order = { id: string; status: string; size_matched: string; price: string; leg: string }
@@ -119,6 +120,10 @@ export type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_a
   outcome_id: string | null
   cost_basis_usd: string | null
   value_usd: string | null
+  as_of_block: number
+  price_as_of: string | null
+  unrealized_pnl_usd: string | null
+  realized_pnl_usd: string | null
 }
 /** The holdings in the wallet at the venue. */
 export const atVenue = async (person: Person): Promise<Holding[]> => {

@@ -24,7 +24,7 @@ import { createFundedPerson, type Person } from './users.ts'
 import { polygon, type World, worldOf } from './world.ts'
 
 const price = 0.4
-type Activity = { pnl: { realized_usd: string }; trades: { settlement: string }[] }
+type Activity = { pnl: { realized_usd: string }; trades: { order_id: string; settlement: string }[] }
 type Fault = { fault: { type?: string }; struck: number }
 type Events = { events: { type: string; data: { order_id?: string } }[] }
 
@@ -284,6 +284,47 @@ describe('the cases of the complaints about prediction markets, on both protocol
         )
       }
       await venue('DELETE', '/faults')
+    }
+  })
+
+  test('an order whose reply was lost is not made anew when its second sending is refused', async () => {
+    for (const market of markets) {
+      const orders = (await ordersOf(market, 'BUY')).length
+      // The venue shows nobody what it has just taken.
+      await dial({ ordersLag: always(20_000), tradesLag: always(20_000) })
+      const sent = await countCalls('clob', '/order')
+      await venue('POST', '/faults', { effect: 'dropReply', endpoint: 'clob', type: '/order', count: 1 })
+      const task = await accept(ada, '/predmkt/order', buyTerms(market))
+      await eventually(async () => (await sent()) > 0, 'the order has arrived')
+      await dial({ versionMismatchRate: 1 })
+      await eventually(async () => (await sent()) > 1, 'its second sending is refused')
+      await waitsFor(ada, task, /reconciling/)
+      await dial({ preset: 'quiet' })
+      const { outcome, result } = await endOf(ada, task)
+      const made = (await ordersOf(market, 'BUY')).slice(orders)
+      assert.deepEqual([outcome, made.map(({ id }) => id)], ['executed', [result.order_id]])
+      await venue('DELETE', '/faults')
+    }
+  })
+
+  test('a match of a resting order counts, however late the venue lists it', async () => {
+    const bob = await newTrader('50')
+    for (const market of markets) {
+      const shares = await sharesOf(market)
+      await dial({ tradesLag: always(8_000) })
+      const rest = { outcome_id: outcomeOf(market), side: 'BUY', price: String(price), size: '10' }
+      const { result } = await executed(ada, '/predmkt/order', rest)
+      const other = { ...buyTerms(market, '8'), outcome_id: outcomeOf(market, 1), worst_price: '0.6' }
+      const task = await accept(bob, '/predmkt/order', other)
+      await eventually(async () => (await sharesOf(market)) === shares + micros('10'), 'the chain has them')
+      await eventually(async () => {
+        const { trades } = (await ada.call<Activity>('GET /predmkt/activity')).body
+        return trades.some(
+          ({ order_id, settlement }) => order_id === result.order_id && settlement === 'confirmed',
+        )
+      }, 'the record has them')
+      assert.equal((await endOf(bob, task)).outcome, 'executed')
+      await dial({ preset: 'quiet' })
     }
   })
 

@@ -8,9 +8,22 @@ import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/pre
 import { cancelledByVenue, fillEvents } from './events.ts'
 import { advanceExits, type ExitDeps } from './exits.ts'
 import { type MeasuredTrade, measureTrades } from './measured-trades.ts'
-import { isSuspended, walletOfRow } from './store/account-store.ts'
-import { type FillChange, finalTradeIds, namedTrade, recordTrades } from './store/fill-store.ts'
-import { changeOrder, openOrderRows, orderRow } from './store/order-store.ts'
+import { isSuspended, lockAccount, walletOfRow } from './store/account-store.ts'
+import {
+  type FillChange,
+  isFinal,
+  keyOf,
+  namedTrade,
+  recordTrades,
+  settlementsOf,
+} from './store/fill-store.ts'
+import {
+  changeOrder,
+  type OrderChange,
+  orderRow,
+  reconcileOrder,
+  unreconciledOrders,
+} from './store/order-store.ts'
 
 /** Compares accounts with open orders, trades or exits with the venue, each on one instance at a time. */
 
@@ -44,14 +57,19 @@ async function syncDue(deps: ExitDeps): Promise<number> {
        order by sync_at limit $4 for update skip locked) returning *`,
     [venue.name, now, later(now, leaseMs), accountsMax],
   )
-  for (const row of rows)
-    await syncAccount(deps, row).catch((error: unknown) => {
-      if (!(error instanceof Fault)) throw error
-      deps.log.debug(
-        { error, user: row.user_id },
-        'prediction account not compared; the next round tries again',
-      )
-    })
+  // One after the other, a slow reply would delay the exits of all.
+  await Promise.all(
+    rows.map((row) =>
+      syncAccount(deps, row).catch(async (error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        deps.log.debug(
+          { error, user: row.user_id },
+          'prediction account not compared; the next round tries again',
+        )
+        await setNext(deps, row, later(clock.now(), againMs))
+      }),
+    ),
+  )
   return rows.length > 0 ? busyMs : idleMs
 }
 
@@ -61,7 +79,7 @@ async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promi
   const credentials = await keys.of(owner.userId)
   if (!credentials) return setNext(deps, account, null)
   const now = clock.now()
-  const orders = await openOrderRows(db, owner)
+  const orders = await unreconciledOrders(db, owner)
   const isOpen = await readVenue(deps, { account, orders, credentials, now })
   const exits = await advanceExits(deps, { ...owner, wallet: walletOfRow(account), now })
   const isIdle = !isOpen && exits === 0
@@ -115,24 +133,30 @@ async function readVenue(deps: ExitDeps, { account, orders, credentials, now }: 
   const open = new Set(listed.map(({ orderId }) => orderId.toLowerCase()))
   const gone = resting.filter(({ order_id }) => !open.has(order_id.toLowerCase()))
   const ends = await Promise.all(gone.map((row) => endOf(deps, { row, credentials, now })))
-  const unsettled = trades.filter(({ settlement }) => settlement !== 'confirmed' && settlement !== 'failed')
+  const unsettled = trades.filter(({ settlement }) => !isFinal(settlement))
   const oldest = unsettled.reduce((at, { matchedAt }) => (matchedAt < at ? matchedAt : at), now)
   await transact(async (tx) => {
+    await lockAccount(tx, { userId: account.user_id, venue: venue.name })
     const changes = await recordKnown(deps, tx, account, trades)
     const wiped: PredictionOrderRow[] = []
+    let isComplete = true
     for (const [index, row] of gone.entries()) {
       const end = ends[index]
       if (!end) continue
       const isChanged = await changeOrder(tx, { orderId: row.order_id, ...end, now })
       if (isChanged && (end.status === 'cancelled' || end.status === 'resolved')) wiped.push(row)
+      const { matchedUnits = 0n } = end
+      if (!(await reconcileOrder(tx, { orderId: row.order_id, matchedUnits, now }))) isComplete = false
     }
     for (const order of listed)
       await changeOrder(tx, { orderId: order.orderId, status: 'live', matchedUnits: order.matchedUnits, now })
-    await query(tx, 'update prediction_account set trades_through = $3 where user_id = $1 and venue = $2', [
-      account.user_id,
-      venue.name,
-      oldest,
-    ])
+    // What is not listed yet is looked for where it was looked for before.
+    if (isComplete)
+      await query(tx, 'update prediction_account set trades_through = $3 where user_id = $1 and venue = $2', [
+        account.user_id,
+        venue.name,
+        oldest,
+      ])
     const all = [...fillEvents(changes, null), ...wiped.map((row) => cancelledByVenue(row, now))]
     if (all.length > 0) await events.add(tx, account.user_id, all)
   })
@@ -146,36 +170,39 @@ async function newTrades(
   trades: readonly OutcomeTrade[],
 ): Promise<MeasuredTrade[]> {
   const owner = { userId, venue: deps.venue.name }
-  const final = await finalTradeIds(
+  const known = await settlementsOf(
     deps.db,
     owner,
     trades.map(({ tradeId }) => tradeId),
   )
-  const isOpen = ({ tradeId, orderId }: OutcomeTrade) => !final.has(`${tradeId} ${orderId}`)
-  // All trades are measured, because those of one transaction can be distinguished only together.
-  return trades.some(isOpen) ? (await measureTrades(deps, wallet, trades)).filter(isOpen) : []
+  const isOpen = (trade: OutcomeTrade) => !isFinal(known.get(keyOf(trade)))
+  // All parts of a trade are measured, because they can be distinguished only together.
+  const open = new Set(trades.filter(isOpen).map(({ tradeId }) => tradeId))
+  const parts = trades.filter(({ tradeId }) => open.has(tradeId))
+  return (await measureTrades(deps, wallet, parts)).filter(isOpen)
 }
 
 type Gone = { row: PredictionOrderRow; credentials: VenueCredentials; now: Date }
 
 /** How an order ended that is not listed any more; undefined while the venue's list may lag. */
-async function endOf({ venue }: ExitDeps, { row, credentials, now }: Gone) {
+async function endOf(
+  { venue }: ExitDeps,
+  { row, credentials, now }: Gone,
+): Promise<Pick<OrderChange, 'status' | 'matchedUnits'> | undefined> {
   const order = await venue.order(row.order_id, credentials)
-  const matchedUnits = order?.matchedUnits
-  const matched = matchedUnits === undefined ? {} : { matchedUnits }
-  switch (order?.status) {
+  if (!order) return now.getTime() - row.at.getTime() > wipedAfterMs ? { status: 'cancelled' } : undefined
+  const { matchedUnits } = order
+  switch (order.status) {
     case 'matched':
-      return { status: 'matched' as const, ...matched }
+      return { status: 'matched', matchedUnits }
     case 'canceled': {
       const isExpired = row.expires_at !== null && row.expires_at <= now
-      return { status: isExpired ? ('expired' as const) : ('cancelled' as const), ...matched }
+      return { status: isExpired ? 'expired' : 'cancelled', matchedUnits }
     }
     case 'canceled_market_resolved':
-      return { status: 'resolved' as const, ...matched }
+      return { status: 'resolved', matchedUnits }
     case 'invalid':
-      return { status: 'unmatched' as const }
-    case undefined:
-      return now.getTime() - row.at.getTime() > wipedAfterMs ? { status: 'cancelled' as const } : undefined
+      return { status: 'unmatched' }
     default:
       return undefined
   }

@@ -10,7 +10,7 @@ import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { laterTexts } from './order-steps.ts'
 import { createRateBudget } from './rate-budget.ts'
-import { scheduleSync } from './store/account-store.ts'
+import { lockAccount, scheduleSync } from './store/account-store.ts'
 import { cancelExits, endExitsOfOrders } from './store/exit-store.ts'
 import { changeOrder } from './store/order-store.ts'
 
@@ -137,6 +137,7 @@ function endCancel(
   const canceledExits: string[] = []
   const missing = () => (asked ?? []).filter((id) => !canceledExits.includes(id))
   const writes = async (tx: Tx): Promise<void> => {
+    await lockAccount(tx, owner)
     for (const orderId of canceled) await changeOrder(tx, { orderId, status: 'cancelled', now })
     await endExitsOfOrders(tx, canceled, now)
     if (asked === null || asked.length > 0)

@@ -3,10 +3,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import type { accountEntries } from './account-contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { heldOf } from './positions.ts'
 import { openExits } from './store/exit-store.ts'
 import { fillSums } from './store/fill-store.ts'
 import { openOrderRows } from './store/order-store.ts'
-import { redemptionsOf } from './store/redemption-store.ts'
 
 /** The counts of a menu: the gateway's own record, and the venue's list of markets, read at most once a minute. */
 
@@ -38,16 +38,12 @@ export function createMeta(deps: PredmktDeps) {
   return async (userId: string): Promise<MetaView> => {
     const now = clock.now()
     const owner = { userId, venue: venue.name }
-    const [orders, exits, sums, redemptions] = await Promise.all([
+    const [orders, exits, sums] = await Promise.all([
       openOrderRows(db, owner),
       openExits(db, owner),
       fillSums(db, owner),
-      redemptionsOf(db, owner),
     ])
-    const redeemed = new Set(redemptions.map(({ outcome_id }) => outcome_id))
-    const held = sums.filter(
-      ({ outcome_id, bought, sold }) => BigInt(bought) > BigInt(sold) && !redeemed.has(outcome_id),
-    )
+    const held = sums.filter((sum) => heldOf(sum).units > 0n)
     const atVenue = await Promise.all([
       trendingNow(now.getTime()),
       redeemableNow(userId, [...new Set(held.map(({ market_id }) => market_id))], now.getTime()),

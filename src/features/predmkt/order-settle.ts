@@ -1,6 +1,5 @@
 import { later } from '#kernel/clock.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import type { OutcomeTrade } from '#kernel/money/prediction-views.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { StepContext, Tx } from '#kernel/task/task.ts'
@@ -12,9 +11,9 @@ import { type Finding, orderFinding } from './order-finding.ts'
 import { fillSummary, fillViews, orderResult } from './order-result.ts'
 import type { OrderStepResult, OrderTask } from './order-task.ts'
 import { latestEffect } from './signed-effect.ts'
-import { scheduleSync } from './store/account-store.ts'
+import { lockAccount, scheduleSync } from './store/account-store.ts'
 import { addExits } from './store/exit-store.ts'
-import { type FillChange, namedTrade, recordTrades } from './store/fill-store.ts'
+import { type FillChange, isFinal, namedTrade, recordTrades } from './store/fill-store.ts'
 import { changeOrder, orderRow } from './store/order-store.ts'
 
 /** Follows a placed order until it rests without a match that is open, or until each of its trades is final. */
@@ -22,9 +21,6 @@ import { changeOrder, orderRow } from './store/order-store.ts'
 const pollBackoff = { firstMs: 700, maxMs: 5_000 }
 const reviewAfterMs = 60 * 60_000
 const syncMs = 2_000
-
-export const isFinal = ({ settlement }: Pick<OutcomeTrade, 'settlement'>): boolean =>
-  settlement === 'confirmed' || settlement === 'failed'
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n)
 
@@ -36,7 +32,7 @@ function isSettled({ order, trades }: Finding, tradeIds: readonly string[]): boo
   return (
     wanted.every((id) => listed.has(id)) &&
     sum(trades.map(({ sizeUnits }) => sizeUnits)) >= matchedUnits &&
-    trades.every(isFinal)
+    trades.every(({ settlement }) => isFinal(settlement))
   )
 }
 
@@ -108,6 +104,7 @@ function recordFindings(
     changes: [],
     async writes(tx) {
       const named = found.trades.map((trade) => namedTrade(trade, row, deps.takerFeeUnits))
+      await lockAccount(tx, owner)
       recorded.changes = await recordTrades(tx, owner, named)
       const matchedUnits = found.order?.matchedUnits ?? sum(found.trades.map(({ sizeUnits }) => sizeUnits))
       await changeOrder(tx, {

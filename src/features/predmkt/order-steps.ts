@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -30,6 +31,10 @@ import { changeOrder, noteOrder } from './store/order-store.ts'
 const pollBackoff = { firstMs: 500, maxMs: 10_000 }
 /** How long a sent order that the venue does not know may still arrive there. */
 const lateArrivalMs = 120_000
+/** After a refusal of bytes that may have arrived before, the venue lists within this time what it had taken. */
+const listedWithinMs = 30_000
+/** The venue needs a moment to read the chain again. */
+const refreshMs = 1_000
 /** So often the venue may contradict itself about a market before the order ends. */
 const contradictionsMax = 3
 
@@ -95,6 +100,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, { now }: StepContex
         polls: 0,
         note: null,
         progress: null,
+        refusal: null,
       },
       onRefused: ({ code, message }) => refused(code, message),
     },
@@ -148,6 +154,11 @@ async function submitOrder(
         data: { polls: 0, progress: null, order_status: found.order?.status ?? 'matched' },
         writes: (tx) => scheduleSync(tx, { userId: task.userId, venue: deps.venue.name }, now),
       }
+    const { refusal } = task.data
+    if (refusal)
+      return now < later(new Date(refusal.at), listedWithinMs)
+        ? reconciling(task, effect)
+        : afterRefusal(deps, { task, effect, credentials, now, ...refusal })
     // A crash may have hidden a send, so the order is looked up for as long as one can arrive after the deadline.
     if (now > later(task.deadline, lateArrivalMs)) return neverArrived(deps, task, effect, now)
     if (now > task.deadline) return reconciling(task, effect)
@@ -156,20 +167,40 @@ async function submitOrder(
   const isExit = task.data.terms.side === 'sell'
   const blocked = await budget.blockedUntil(task.data.wallet.owner, { isExit, now })
   if (blocked) return waitUntil(task, blocked, now)
-  const reply = await deps.venue.postOrder(bodyOfEffect(effect), credentials)
-  await budget.note(task.data.wallet.owner, reply, now)
-  return afterReply(deps, { task, effect, reply, credentials, context })
+  const post = async () => {
+    const reply = await deps.venue.postOrder(bodyOfEffect(effect), credentials)
+    await budget.note(task.data.wallet.owner, reply, now)
+    return reply
+  }
+  let reply = await post()
+  if (reply.type === 'rejected' && isShortage(reply.reason)) {
+    // The chain covers the order: the venue is asked once to read it again, and gets the same bytes once more.
+    await deps.venue.refreshBalance(assetOf(task), task.data.wallet.kind, credentials)
+    await pause(refreshMs, undefined, { signal: context.signal })
+    reply = await post()
+  }
+  return afterReply(deps, { task, effect, reply, credentials, now })
 }
+
+const isShortage = (reason: OrderRefusal): boolean =>
+  reason === 'venue_balance_lag' || reason === 'insufficient_balance'
+
+const assetOf = ({ data: { terms } }: OrderTask) =>
+  terms.side === 'buy' ? ('cash' as const) : { outcomeId: terms.outcomeId }
 
 const waitUntil = (task: OrderTask, { until, text }: Blocked, now: Date): OrderStepResult =>
   waiting(task, 'submit', { text, afterMs: Math.max(250, until.getTime() - now.getTime()) })
 
-const reconciling = (task: OrderTask, effect: Effect): OrderStepResult => ({
-  ...pollAgain(task, 'submit', pollBackoff),
-  state: 'reconciling',
-  outcome: 'unknown',
-  effects: [{ effectId: effect.id, status: 'unknown' }],
-})
+function reconciling(task: OrderTask, effect: Effect, known: Partial<OrderTaskData> = {}): OrderStepResult {
+  const { park, data } = pollAgain(task, 'submit', pollBackoff)
+  return {
+    park,
+    state: 'reconciling',
+    outcome: 'unknown',
+    effects: [{ effectId: effect.id, status: 'unknown' }],
+    data: { ...data, ...known },
+  }
+}
 
 /** Ends an order that the venue refused for now, or never had, until its time was over. */
 const neverArrived = (deps: PredmktDeps, task: OrderTask, effect: Effect, now: Date): OrderStepResult => ({
@@ -184,17 +215,13 @@ const ended = async (
   change: { orderId: string; status: 'rejected' | 'unmatched'; now: Date },
 ): Promise<void> => void (await changeOrder(tx, change))
 
-type Replied = {
-  task: OrderTask
-  effect: Effect
-  reply: OrderReply
-  credentials: VenueCredentials
-  context: StepContext
-}
+type Sent = { task: OrderTask; effect: Effect; credentials: VenueCredentials; now: Date }
 
-async function afterReply(deps: PredmktDeps, replied: Replied): Promise<OrderStepResult> {
-  const { task, effect, reply, context } = replied
-  const { now } = context
+async function afterReply(
+  deps: PredmktDeps,
+  { reply, ...sent }: Sent & { reply: OrderReply },
+): Promise<OrderStepResult> {
+  const { task, effect, now } = sent
   switch (reply.type) {
     case 'accepted': {
       const owner = { userId: task.userId, venue: deps.venue.name }
@@ -213,13 +240,18 @@ async function afterReply(deps: PredmktDeps, replied: Replied): Promise<OrderSte
         async writes(tx) {
           // An end is stored once the venue lists the trades; until then the order counts as open.
           const shown = status === 'matched' ? 'delayed' : status
-          await changeOrder(tx, { orderId: task.data.order_id!, status: shown, now })
           await scheduleSync(tx, owner, now)
+          await changeOrder(tx, { orderId: task.data.order_id!, status: shown, now })
         },
       }
     }
-    case 'rejected':
-      return afterRefusal(deps, { ...replied, reason: reply.reason, message: reply.message })
+    case 'rejected': {
+      const { reason, message } = reply
+      // Only the reply to bytes that were never sent before says that the venue has no such order.
+      return effect.neverSent
+        ? afterRefusal(deps, { ...sent, reason, message })
+        : reconciling(task, effect, { refusal: { reason, message, at: deps.clock.now().toISOString() } })
+    }
     case 'not_sent':
       return now > task.deadline
         ? neverArrived(deps, task, effect, now)
@@ -247,49 +279,29 @@ export const laterTexts = {
   quota: 'venue_quota: a quota of the venue is used up',
 } as const
 
-type Refused = Replied & { reason: OrderRefusal; message: string }
+type Refused = Sent & { reason: OrderRefusal; message: string }
 
 async function afterRefusal(deps: PredmktDeps, given: Refused): Promise<OrderStepResult> {
-  const { task, effect, reason, message, context } = given
-  const { now } = context
+  const { task, effect, reason, message, now } = given
   const reject = { effects: [{ effectId: effect.id, status: 'rejected' as const }] }
   const end = (tx: Parameters<typeof changeOrder>[0]) =>
     ended(tx, deps, { orderId: task.data.order_id!, status: 'rejected', now })
   if ((reason === 'tick_invalid' || reason === 'version_mismatch') && !task.data.is_renewed)
     return { next: 'sign', state: 'held', ...reject, data: { is_renewed: true, polls: 0 }, writes: end }
-  if (reason === 'venue_balance_lag' || reason === 'insufficient_balance')
-    return afterShortage(deps, given, { ...reject, writes: end })
-  return { ...refused(reason, message), ...reject, writes: end }
+  const refusal = isShortage(reason) ? await shortage(deps, given) : refused(reason, message)
+  return { ...refusal, ...reject, writes: end }
 }
 
-/**
- * The chain covers the order, and the venue says it does not: it is asked once to read the chain again, and gets the
- * same bytes once more. Nothing is approved and nothing loops.
- */
-async function afterShortage(
-  deps: PredmktDeps,
-  { task, credentials, message }: Refused,
-  rejected: Pick<OrderStepResult, 'effects' | 'writes'>,
-): Promise<OrderStepResult> {
-  const { venue } = deps
-  const { wallet, terms } = task.data
-  const asset = terms.side === 'buy' ? ('cash' as const) : { outcomeId: terms.outcomeId }
-  if (!task.data.is_refreshed) {
-    await venue.refreshBalance(asset, wallet.kind, credentials)
-    return {
-      ...waiting(task, 'submit', { text: 'The venue reads the balance again', afterMs: 1_000 }),
-      data: { is_refreshed: true },
-    }
-  }
+/** Ends the order with both balances. Nothing is approved and nothing loops. */
+async function shortage(deps: PredmktDeps, { task, credentials, message }: Refused) {
+  const { wallet } = task.data
+  const asset = assetOf(task)
   const [known, cash] = await Promise.all([
-    venue.balance(asset, wallet.kind, credentials),
+    deps.venue.balance(asset, wallet.kind, credentials),
     cashOf(deps, { userId: task.userId, wallet }),
   ])
-  return {
-    ...refused('venue_balance_lag', message, {
-      venue_balance: fromUnits(known.balanceUnits, usdcDecimals),
-      ...(asset === 'cash' && { chain_balance: fromUnits(cash.totalUnits, usdcDecimals) }),
-    }),
-    ...rejected,
-  }
+  return refused('venue_balance_lag', message, {
+    venue_balance: fromUnits(known.balanceUnits, usdcDecimals),
+    ...(asset === 'cash' && { chain_balance: fromUnits(cash.totalUnits, usdcDecimals) }),
+  })
 }

@@ -1,4 +1,5 @@
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
+import type { OrderRefusal } from '#kernel/money/prediction-refusals.ts'
 import type { JsonObject, StepResultOf, TaskProgress, TaskView } from '#kernel/task/task.ts'
 import type { ExitTerms } from './exit-request.ts'
 import type { OrderTerms } from './order-request.ts'
@@ -37,8 +38,8 @@ export type OrderTaskData = {
   protocol?: string
   /** Whether an order that never rested was replaced by another one. */
   is_renewed?: boolean
-  /** Whether the venue was asked once to read the chain again. */
-  is_refreshed?: boolean
+  /** A refusal of bytes that may have arrived before: it counts only once the venue would list the order. */
+  refusal?: { reason: OrderRefusal; message: string; at: string } | null
   polls?: number
   progress?: TaskProgress | null
   note?: string | null

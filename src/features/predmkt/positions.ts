@@ -4,6 +4,7 @@ import { mulDiv, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { PredictionRedemptionRow } from '#store/tables/predmkt.ts'
 import { chainShares } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { afterRelease, type HeldShares } from './held-shares.ts'
 import { protocolView, usd } from './market-views.ts'
 import type { recordEntries } from './record-contract.ts'
 import { accountOf, walletOfRow } from './store/account-store.ts'
@@ -19,49 +20,25 @@ type ActivityView = Static<(typeof recordEntries)['activity']['output']>
 
 const dollar = 1_000_000n
 
-/** Cost of what is left, and what was earned: sales and redemptions take cost at the average purchase price. */
-export function profitOf(
-  { bought, bought_cash, sold, sold_cash }: Pick<FillSums, 'bought' | 'bought_cash' | 'sold' | 'sold_cash'>,
-  redeemed: { sharesUnits: bigint; payoutUnits: bigint },
-) {
-  const boughtUnits = BigInt(bought)
-  const boughtCash = BigInt(bought_cash)
-  const soldUnits = BigInt(sold)
-  const goneUnits = soldUnits + redeemed.sharesUnits
-  // More may be gone than was bought here, because shares can arrive from elsewhere.
-  const ownGone = goneUnits < boughtUnits ? goneUnits : boughtUnits
-  const goneCost = boughtUnits === 0n ? 0n : mulDiv(boughtCash, ownGone, boughtUnits)
-  return {
-    leftUnits: boughtUnits - ownGone,
-    costUnits: boughtCash - goneCost,
-    averageMicros: boughtUnits === 0n ? null : mulDiv(boughtCash, dollar, boughtUnits),
-    realizedUnits: BigInt(sold_cash) + redeemed.payoutUnits - goneCost,
-  }
-}
-
-const noRedemption = { sharesUnits: 0n, payoutUnits: 0n }
-export const redeemedOf = (rows: readonly PredictionRedemptionRow[], outcomeId: string) => {
-  const row = rows.find(({ outcome_id }) => outcome_id === outcomeId)
-  return row ? { sharesUnits: BigInt(row.shares), payoutUnits: BigInt(row.payout) } : noRedemption
-}
+/** What is held by the record, once its redemption is counted. */
+export const heldOf = ({ held, held_cost: cost, realized, redeemed, payout }: FillSums): HeldShares =>
+  afterRelease(
+    { units: BigInt(held ?? 0), costUnits: BigInt(cost ?? 0), realizedUnits: BigInt(realized ?? 0) },
+    BigInt(redeemed),
+    BigInt(payout),
+  )
 
 export const createPositions =
   (deps: PredmktDeps): PositionsReader =>
   async (userId) => {
     const { db, venue, clock } = deps
     const owner = { userId, venue: venue.name }
-    const [sums, redemptions, account] = await Promise.all([
-      fillSums(db, owner),
-      redemptionsOf(db, owner),
-      accountOf(db, owner),
-    ])
+    const [sums, account] = await Promise.all([fillSums(db, owner), accountOf(db, owner)])
     const wallet = account && walletOfRow(account).wallet
     const outcomes = [...sums, ...(wallet ? await fromElsewhere(deps, wallet, sums) : [])]
     const held = wallet ? await chainShares(deps, wallet, outcomes.map(sharesOfRow)) : []
     const views = await Promise.all(
-      outcomes.map((sum, index) =>
-        positionView(deps, { sum, held: held[index], redeemed: redeemedOf(redemptions, sum.outcome_id) }),
-      ),
+      outcomes.map((sum, index) => positionView(deps, { sum, onChain: held[index] })),
     )
     const positions = views.filter((view) => view !== undefined)
     const total = positions.reduce(
@@ -74,10 +51,11 @@ export const createPositions =
 const sharesOfRow = ({ protocol, outcome_id: outcomeId }: FillSums) => ({ market: { protocol }, outcomeId })
 
 const nothingTraded = {
-  bought: '0',
-  bought_cash: '0',
-  sold: '0',
-  sold_cash: '0',
+  held: null,
+  held_cost: null,
+  realized: null,
+  redeemed: '0',
+  payout: '0',
   unsettled_buy: '0',
   unsettled_sell: '0',
 }
@@ -97,18 +75,14 @@ async function fromElsewhere(
   })
 }
 
-type Held = {
-  sum: FillSums
-  held: bigint | undefined
-  redeemed: { sharesUnits: bigint; payoutUnits: bigint }
-}
+type Held = { sum: FillSums; onChain: bigint | undefined }
 
 async function positionView(
   { venue }: PredmktDeps,
-  { sum, held, redeemed }: Held,
+  { sum, onChain }: Held,
 ): Promise<PositionView | undefined> {
-  const { leftUnits, costUnits, averageMicros, realizedUnits } = profitOf(sum, redeemed)
-  const sizeUnits = held ?? leftUnits
+  const { units, costUnits, realizedUnits } = heldOf(sum)
+  const sizeUnits = onChain ?? units
   if (sizeUnits === 0n && sum.unsettled_buy === '0' && sum.unsettled_sell === '0') return undefined
   const market = await venue.market({ marketId: sum.market_id }).catch(ignoreFault)
   const index = market?.outcomes.findIndex(({ outcomeId }) => outcomeId === sum.outcome_id) ?? -1
@@ -117,7 +91,7 @@ async function positionView(
   const price = payout ?? book?.bids[0]?.priceMicros ?? null
   const valueUnits = price === null ? null : mulDiv(sizeUnits, price, dollar)
   // Shares that came from elsewhere have no cost here.
-  const isOwn = averageMicros !== null && sizeUnits === leftUnits
+  const isOwn = units > 0n && sizeUnits === units
   return {
     venue: 'polymarket',
     market_id: sum.market_id,
@@ -130,7 +104,7 @@ async function positionView(
     size: usd(sizeUnits),
     unsettled_buy: usd(BigInt(sum.unsettled_buy)),
     unsettled_sell: usd(BigInt(sum.unsettled_sell)),
-    avg_price: averageMicros === null ? null : usd(averageMicros),
+    avg_price: units === 0n ? null : usd(mulDiv(costUnits, dollar, units)),
     cost_usd: isOwn ? usd(costUnits) : null,
     current_price: price === null ? null : usd(price),
     value_usd: valueUnits === null ? null : usd(valueUnits),
@@ -149,14 +123,11 @@ export const createActivity =
     const [fills, sums, redemptions, transfers, held] = await Promise.all([
       recentFills(db, owner, limit),
       fillSums(db, owner),
-      redemptionsOf(db, owner, 500),
+      redemptionsOf(db, owner, limit),
       transfersOf(db, owner, limit),
       positions(userId),
     ])
-    const realized = sums.reduce(
-      (total, sum) => total + profitOf(sum, redeemedOf(redemptions, sum.outcome_id)).realizedUnits,
-      0n,
-    )
+    const realized = sums.reduce((total, sum) => total + heldOf(sum).realizedUnits, 0n)
     const unrealized = held.positions.reduce(
       (total, { unrealized_usd }) =>
         total + (unrealized_usd === null ? 0n : toUnits(unrealized_usd, usdcDecimals)),

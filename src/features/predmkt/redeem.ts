@@ -12,10 +12,10 @@ import { tradingAccount } from './account-checks.ts'
 import { chainShares, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
-import { profitOf, redeemedOf } from './positions.ts'
+import { heldOf } from './positions.ts'
 import { type RelayTaskData, relayDriver } from './relay-action.ts'
 import { fillSums } from './store/fill-store.ts'
-import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
+import { addRedemption } from './store/redemption-store.ts'
 
 /** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
 
@@ -96,7 +96,7 @@ async function oneTarget(deps: PredmktDeps, userId: string, data: RedeemTaskData
 
 async function allTargets(deps: PredmktDeps, userId: string, wallet: string): Promise<Target[]> {
   const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
-  const ids = [...new Set(sums.filter(({ bought }) => bought !== '0').map(({ market_id }) => market_id))]
+  const ids = [...new Set(sums.filter(({ held }) => held !== null).map(({ market_id }) => market_id))]
   const targets: Target[] = []
   for (const marketId of ids) {
     const market = await deps.venue.market({ marketId })
@@ -142,15 +142,11 @@ async function targetOfVenue(
   { market, data }: Gone,
 ): Promise<Target | undefined> {
   const owner = { userId, venue: deps.venue.name }
-  const [sums, redemptions, byVenue] = await Promise.all([
-    fillSums(deps.db, owner),
-    redemptionsOf(deps.db, owner),
-    venueRedemptions(deps, data, null),
-  ])
+  const [sums, byVenue] = await Promise.all([fillSums(deps.db, owner), venueRedemptions(deps, data, null)])
   if (market.payoutMicros === null || !byVenue.has(market.marketId.toLowerCase())) return undefined
   const held = market.outcomes.map(({ outcomeId }) => {
     const fills = sums.find(({ outcome_id }) => outcome_id === outcomeId)
-    return fills ? profitOf(fills, redeemedOf(redemptions, outcomeId)).leftUnits : 0n
+    return fills ? heldOf(fills).units : 0n
   })
   return targetWith(market, held)
 }

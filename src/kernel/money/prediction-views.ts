@@ -108,7 +108,10 @@ export type OutcomeTrade = OutcomeRef & {
   side: 'buy' | 'sell'
   outcome: string
   sizeUnits: bigint
+  /** The average of the parts. */
   priceMicros: bigint
+  /** What was traded with each order that it met, at the price of that order. */
+  parts: { priceMicros: bigint; sizeUnits: bigint }[]
   feeRateBps: string
   settlement: SettlementState
   txHash: string | null

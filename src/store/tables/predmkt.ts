@@ -52,6 +52,7 @@ type PredictionOrder = {
   expires_at: Date | null
   at: Date
   ended_at: Generated<Date | null>
+  reconciled_at: Generated<Date | null>
 }
 export type PredictionOrderStatus =
   | 'signed'
@@ -83,6 +84,9 @@ type PredictionFill = {
   tx_hash: string | null
   matched_at: Date
   updated_at: Date
+  held: Generated<string | null>
+  held_cost: Generated<string | null>
+  realized: Generated<string | null>
 }
 type PredictionExit = {
   id: string

@@ -40,11 +40,15 @@ export const baseUnitsOf = (text: string): bigint => {
   return BigInt(text)
 }
 
-/** Reads a time in seconds or milliseconds, as number or text, or in the form of ISO 8601. */
+/** Reads a time in seconds, milliseconds or nanoseconds, as number or text, or in the form of ISO 8601. */
 export function dateOf(value: WireNumber | null | undefined): Date | null {
   if (value === null || value === undefined || value === '') return null
   const number = typeof value === 'number' ? value : /^\d+$/.test(value) ? Number(value) : undefined
-  const at =
-    number === undefined ? new Date(value) : new Date(number < 100_000_000_000 ? number * 1_000 : number)
+  const at = new Date(number === undefined ? value : millisecondsOf(number))
   return Number.isNaN(at.getTime()) ? null : at
+}
+
+function millisecondsOf(number: number): number {
+  if (number < 100_000_000_000) return number * 1_000
+  return number < 100_000_000_000_000_000 ? number : Math.round(number / 1_000_000)
 }

@@ -72,6 +72,7 @@ export function parseOrder(order: WireOrder): OutcomeOrder {
 /** The account whose legs are read: its wallet, or its key where a record names no wallet. */
 export type Own = { wallet: string; key: string }
 
+const dollar = 1_000_000n
 const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 const otherSide = (side: 'buy' | 'sell') => (side === 'buy' ? 'sell' : 'buy')
 
@@ -92,9 +93,22 @@ const makerSide = (trade: WireTrade, maker: MakerOrder): 'buy' | 'sell' => {
   return maker.asset_id === trade.asset_id ? otherSide(side) : side
 }
 
+/** The taker pays its fee for each part, and the venue lists their average price, which is rounded. */
+function partsOf(trade: WireTrade, whole: OutcomeTrade['parts'][number]): OutcomeTrade['parts'] {
+  const parts = (trade.maker_orders ?? []).map((maker) => {
+    const priceMicros = requiredUnits(maker.price, 'price')
+    return {
+      priceMicros: maker.asset_id === trade.asset_id ? priceMicros : dollar - priceMicros,
+      sizeUnits: requiredUnits(maker.matched_amount, 'size'),
+    }
+  })
+  const sum = parts.reduce((total, { sizeUnits }) => total + sizeUnits, 0n)
+  return sum === whole.sizeUnits ? parts : [whole]
+}
+
 /** Returns the account's own legs. The fields of a trade itself are the taker's, also for a maker who reads it. */
 export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
-  const matchedAt = dateOf(trade.match_time)
+  const matchedAt = dateOf(trade.match_time_nano) ?? dateOf(trade.match_time)
   if (!matchedAt) throw changed('time of a trade')
   const common = {
     venue: venueName,
@@ -105,6 +119,10 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
     matchedAt,
     updatedAt: dateOf(trade.last_update) ?? matchedAt,
   }
+  const whole = {
+    sizeUnits: requiredUnits(trade.size, 'size'),
+    priceMicros: requiredUnits(trade.price, 'price'),
+  }
   const taker: OutcomeTrade = {
     ...common,
     outcomeId: trade.asset_id,
@@ -112,24 +130,28 @@ export function parseTrade(trade: WireTrade, own: Own): OutcomeTrade[] {
     role: 'taker',
     side: parseSide(trade.side),
     outcome: trade.outcome ?? '',
-    sizeUnits: requiredUnits(trade.size, 'size'),
-    priceMicros: requiredUnits(trade.price, 'price'),
+    ...whole,
+    parts: partsOf(trade, whole),
     feeRateBps: String(trade.fee_rate_bps || '0'),
   }
   const makers = (trade.maker_orders ?? [])
     .filter((maker) => isOwnMaker(maker, own))
-    .map(
-      (maker): OutcomeTrade => ({
+    .map((maker): OutcomeTrade => {
+      const part = {
+        sizeUnits: requiredUnits(maker.matched_amount, 'size'),
+        priceMicros: requiredUnits(maker.price, 'price'),
+      }
+      return {
         ...common,
         outcomeId: maker.asset_id,
         orderId: maker.order_id,
         role: 'maker',
         side: makerSide(trade, maker),
         outcome: maker.outcome ?? '',
-        sizeUnits: requiredUnits(maker.matched_amount, 'size'),
-        priceMicros: requiredUnits(maker.price, 'price'),
+        ...part,
+        parts: [part],
         feeRateBps: String(maker.fee_rate_bps || '0'),
-      }),
-    )
+      }
+    })
   return isOwnTaker(trade, own) ? [taker, ...makers] : makers
 }

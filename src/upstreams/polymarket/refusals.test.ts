@@ -23,6 +23,10 @@ test('the words of the venue name the reason of a refused order', () => {
       'no_match',
     ],
     ['order 0x12 is invalid. Price (0.625) breaks minimum tick size rule: 0.01', 'tick_invalid'],
+    [
+      'invalid amounts, the market buy orders maker amount supports a max accuracy of 2 decimals, taker amount a max accuracy of 4 decimals',
+      'tick_invalid',
+    ],
     ['order 0x12 is invalid. Size (4) lower than the minimum: 5', 'below_minimum'],
     ['invalid amount for a marketable BUY order ($0.5), min size: $1', 'below_minimum'],
     ['invalid price (0.005), min: 0.01 - max: 0.99', 'price_invalid'],

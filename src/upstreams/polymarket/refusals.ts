@@ -16,6 +16,8 @@ const orderRules: readonly Rule<OrderRefusal>[] = [
   [/order couldn't be fully filled/i, 'not_filled'],
   [/no orders found to match with FAK order/i, 'no_match'],
   [/breaks minimum tick size rule/i, 'tick_invalid'],
+  // A coarser tick has fewer places for both amounts.
+  [/^invalid amounts, .* max accuracy of/i, 'tick_invalid'],
   [/Size \(.*\) lower than the minimum/i, 'below_minimum'],
   [/invalid amount for a marketable BUY order/i, 'below_minimum'],
   [/invalid price/i, 'price_invalid'],

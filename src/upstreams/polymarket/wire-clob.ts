@@ -109,6 +109,7 @@ export const WireTrade = T.Object({
   fee_rate_bps: maybe(number),
   status: text,
   match_time: maybe(number),
+  match_time_nano: maybe(number),
   last_update: maybe(number),
   outcome: maybe(text),
   owner: maybe(text),

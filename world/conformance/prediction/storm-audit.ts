@@ -30,7 +30,7 @@ export type SettlementLog = {
 type Log = Parameters<typeof parseEventLogs>[0]['logs'][number]
 
 /** All settlements, from the events of the exchanges alone. */
-export const openSettlementLog = ({ rpc }: StormWorld): SettlementLog => {
+export const openSettlementLog = ({ rpc }: Pick<StormWorld, 'rpc'>): SettlementLog => {
   const byKey: SettlementLog['byKey'] = new Map()
   let next = 0n
   let reading: Promise<void> | undefined
@@ -75,9 +75,12 @@ export const openSettlementLog = ({ rpc }: StormWorld): SettlementLog => {
   }
 }
 
-type Balances = Map<string, bigint>
+export type Balances = Map<string, bigint>
 
-export const readBalances = async ({ rpc }: StormWorld, wallets: readonly Address[]): Promise<Balances> => {
+export const readBalances = async (
+  { rpc }: Pick<StormWorld, 'rpc'>,
+  wallets: readonly Address[],
+): Promise<Balances> => {
   const reads = createReads(rpc)
   const balances: Balances = new Map()
   for (const wallet of wallets) {
@@ -93,7 +96,7 @@ export const readBalances = async ({ rpc }: StormWorld, wallets: readonly Addres
 }
 
 /** Everybody whom a settlement pays. */
-export const walletsOf = (traders: readonly StormTrader[]): Address[] => [
+export const walletsOf = (traders: readonly Pick<StormTrader, 'address'>[]): Address[] => [
   ...traders.map(({ address }) => address),
   addressOf('maker'),
   addressOf('operator'),
@@ -103,7 +106,7 @@ const fillText = ({ orderId, wallet, side, shares, cash, fee }: Trade['legs'][nu
   `${orderId} ${wallet} ${side} ${units(shares)} ${units(cash)} ${units(fee)}`
 
 /** Each confirmed trade is one settlement on the chain with the same parts, and no other trade is one. */
-const assertTradesAreSettlements = (trades: readonly Trade[], byKey: SettlementLog['byKey']): void => {
+export const assertTradesAreSettlements = (trades: readonly Trade[], byKey: SettlementLog['byKey']): void => {
   for (const { id, key, status, hash, legs } of trades) {
     const found = byKey.get(key) ?? []
     if (status !== 'CONFIRMED') {
@@ -116,10 +119,14 @@ const assertTradesAreSettlements = (trades: readonly Trade[], byKey: SettlementL
   assert.equal(byKey.size, trades.filter(({ status }) => status === 'CONFIRMED').length)
 }
 
-const assertBalances = (
-  { before, after, traders }: { before: Balances; after: Balances; traders: readonly StormTrader[] },
-  trades: readonly Trade[],
-): void => {
+type Compared = {
+  before: Balances
+  after: Balances
+  traders: readonly Pick<StormTrader, 'address' | 'changes'>[]
+}
+
+/** Each balance is what it was, with what the confirmed trades moved. */
+export const assertBalances = ({ before, after, traders }: Compared, trades: readonly Trade[]): void => {
   const expected = new Map(before)
   const add = (wallet: string, token: string, amount: bigint) => {
     const key = `${wallet.toLowerCase()} ${token}`

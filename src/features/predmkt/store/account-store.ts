@@ -53,6 +53,14 @@ export async function setReady(
   )
 }
 
+/** Makes changes of an account's orders and fills follow each other. It comes before any row of these. */
+export async function lockAccount(tx: Queryable, { userId, venue }: AccountKey): Promise<void> {
+  await query(tx, 'select 1 from prediction_account where user_id = $1 and venue = $2 for update', [
+    userId,
+    venue,
+  ])
+}
+
 /** Takes the wallet for the relayer action of a task; false while another task has one in flight. */
 export async function takeWallet(tx: Tx, { userId, venue }: AccountKey, taskId: string): Promise<boolean> {
   const rows = await query(

@@ -3,7 +3,8 @@ import { mulDiv } from '#kernel/money/money.ts'
 import type { SettlementState, TakerFee } from '#kernel/money/prediction-views.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
-import type { AccountKey } from './account-store.ts'
+import { type AccountKey, lockAccount } from './account-store.ts'
+import { countHeld } from './fill-costs.ts'
 
 /** The account's own legs of trades, as the venue lists them. Only a confirmed one is money or shares. */
 
@@ -25,10 +26,14 @@ export function namedTrade(
   order: Pick<PredictionOrderRow, 'title' | 'protocol' | 'fee'>,
   feeOf: FeeOf,
 ): NamedTrade {
-  const { role, side, feeRateBps, priceMicros, sizeUnits, netUnits } = trade
+  const { role, side, feeRateBps, parts, netUnits } = trade
   const hasFee = role === 'taker' && feeRateBps !== '0'
-  const feeUnits = hasFee ? feeOf(order.fee as TakerFee | null, priceMicros, sizeUnits) : 0n
-  const listed = mulDiv(sizeUnits, priceMicros, dollarUnits, side === 'buy' ? 'up' : 'down')
+  const rounding = side === 'buy' ? 'up' : 'down'
+  let [feeUnits, listed] = [0n, 0n]
+  for (const { priceMicros, sizeUnits } of parts) {
+    if (hasFee) feeUnits += feeOf(order.fee as TakerFee | null, priceMicros, sizeUnits)
+    listed += mulDiv(sizeUnits, priceMicros, dollarUnits, rounding)
+  }
   const measured = netUnits === null ? null : side === 'buy' ? netUnits - feeUnits : netUnits + feeUnits
   return { trade, title: order.title, protocol: order.protocol, feeUnits, cashUnits: measured ?? listed }
 }
@@ -41,11 +46,22 @@ export async function recordTrades(
   { userId, venue }: AccountKey,
   trades: readonly NamedTrade[],
 ): Promise<FillChange[]> {
+  if (trades.length === 0) return []
+  // A task and a comparison can read the same trade at the same time.
+  await lockAccount(db, { userId, venue })
+  const known = await settlementsOf(
+    db,
+    { userId, venue },
+    trades.map(({ trade }) => trade.tradeId),
+  )
   const changes: FillChange[] = []
   for (const named of trades) {
-    const change = await recordTrade(db, { userId, venue }, named)
-    if (change) changes.push(change)
+    const before = known.get(keyOf(named.trade)) ?? null
+    if (before !== null && (isFinal(before) || before === named.trade.settlement)) continue
+    changes.push({ before, fill: await recordTrade(db, { userId, venue }, named) })
   }
+  const confirmed = changes.flatMap(({ fill }) => (fill.settlement === 'confirmed' ? fill.outcome_id : []))
+  for (const outcomeId of new Set(confirmed)) await countHeld(db, { userId, venue }, outcomeId)
   return changes
 }
 
@@ -53,20 +69,17 @@ async function recordTrade(
   db: Queryable,
   { userId, venue }: AccountKey,
   { trade, title, protocol, feeUnits, cashUnits }: NamedTrade,
-): Promise<FillChange | undefined> {
+): Promise<PredictionFillRow> {
   const { side, sizeUnits, priceMicros } = trade
-  const [row] = await query<PredictionFillRow & { before: SettlementState | null }>(
+  const [row] = await query<PredictionFillRow>(
     db,
-    `with earlier as (select settlement from prediction_fill
-         where user_id = $3 and venue = $4 and trade_id = $1 and order_id = $2 for update)
-     insert into prediction_fill as f (trade_id, order_id, user_id, venue, market_id, outcome_id, outcome, title,
+    `insert into prediction_fill as f (trade_id, order_id, user_id, venue, market_id, outcome_id, outcome, title,
        protocol, side, role, price, size, cash, fee, settlement, tx_hash, matched_at, updated_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
      on conflict (user_id, venue, trade_id, order_id) do update set settlement = excluded.settlement,
        cash = excluded.cash, fee = excluded.fee,
        tx_hash = coalesce(excluded.tx_hash, f.tx_hash), updated_at = excluded.updated_at
-     where f.settlement not in ('confirmed', 'failed') and f.settlement <> excluded.settlement
-     returning f.*, (select settlement from earlier) as before`,
+     returning f.*`,
     [
       trade.tradeId,
       trade.orderId,
@@ -89,9 +102,7 @@ async function recordTrade(
       trade.updatedAt,
     ],
   )
-  if (!row) return undefined
-  const { before, ...fill } = row
-  return { before, fill }
+  return row!
 }
 
 export const fillsOfOrder = (db: Queryable, orderId: string): Promise<PredictionFillRow[]> =>
@@ -123,41 +134,51 @@ export type FillSums = {
   outcome: string
   title: string
   protocol: string
-  bought: string
-  bought_cash: string
-  sold: string
-  sold_cash: string
+  /** After the last confirmed fill; null without one. */
+  held: string | null
+  held_cost: string | null
+  realized: string | null
+  /** Shares that left by a redemption, and what it paid. */
+  redeemed: string
+  payout: string
   unsettled_buy: string
   unsettled_sell: string
 }
 
-/** Sums per outcome over all fills; only confirmed ones are bought or sold. */
+const last = (column: string) =>
+  `(array_agg(${column} order by matched_at desc, side desc, trade_id desc, order_id desc)
+     filter (where settlement = 'confirmed'))[1] as ${column}`
+
+/** What is held per outcome, and what is on its way. */
 export const fillSums = (db: Queryable, { userId, venue }: AccountKey): Promise<FillSums[]> =>
   query(
     db,
-    `select outcome_id, max(market_id) as market_id, max(outcome) as outcome, max(title) as title,
-       max(protocol) as protocol,
-       coalesce(sum(size) filter (where side = 'buy' and settlement = 'confirmed'), 0) as bought,
-       coalesce(sum(cash + fee) filter (where side = 'buy' and settlement = 'confirmed'), 0) as bought_cash,
-       coalesce(sum(size) filter (where side = 'sell' and settlement = 'confirmed'), 0) as sold,
-       coalesce(sum(cash - fee) filter (where side = 'sell' and settlement = 'confirmed'), 0) as sold_cash,
-       coalesce(sum(size) filter (where side = 'buy' and settlement not in ('confirmed', 'failed')), 0) as unsettled_buy,
-       coalesce(sum(size) filter (where side = 'sell' and settlement not in ('confirmed', 'failed')), 0) as unsettled_sell
-     from prediction_fill where user_id = $1 and venue = $2 group by outcome_id`,
+    `select f.*, coalesce(r.shares, 0) as redeemed, coalesce(r.payout, 0) as payout from (
+       select user_id, venue, outcome_id, max(market_id) as market_id, max(outcome) as outcome, max(title) as title,
+         max(protocol) as protocol, ${last('held')}, ${last('held_cost')}, ${last('realized')},
+         coalesce(sum(size) filter (where side = 'buy' and settlement not in ('confirmed', 'failed')), 0) as unsettled_buy,
+         coalesce(sum(size) filter (where side = 'sell' and settlement not in ('confirmed', 'failed')), 0) as unsettled_sell
+       from prediction_fill where user_id = $1 and venue = $2 group by user_id, venue, outcome_id) f
+     left join prediction_redemption r using (user_id, venue, market_id, outcome_id)`,
     [userId, venue],
   )
 
-/** The trades among these whose state is final already. */
-export async function finalTradeIds(
+type FillKey = { tradeId: string; orderId: string }
+export const keyOf = ({ tradeId, orderId }: FillKey): string => `${tradeId} ${orderId}`
+export const isFinal = (settlement: SettlementState | undefined): boolean =>
+  settlement === 'confirmed' || settlement === 'failed'
+
+/** How far these trades are by the record. */
+export async function settlementsOf(
   db: Queryable,
   { userId, venue }: AccountKey,
   tradeIds: readonly string[],
-): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
+): Promise<Map<string, SettlementState>> {
+  const rows = await query<FillKey & { settlement: SettlementState }>(
     db,
-    `select trade_id || ' ' || order_id as id from prediction_fill
-     where user_id = $1 and venue = $2 and trade_id = any($3) and settlement in ('confirmed', 'failed')`,
+    `select trade_id as "tradeId", order_id as "orderId", settlement from prediction_fill
+     where user_id = $1 and venue = $2 and trade_id = any($3)`,
     [userId, venue, tradeIds],
   )
-  return new Set(rows.map(({ id }) => id))
+  return new Map(rows.map((row) => [keyOf(row), row.settlement]))
 }

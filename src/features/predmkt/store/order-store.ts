@@ -67,6 +67,32 @@ export const openOrderRows = (db: Queryable, { userId, venue }: AccountKey): Pro
       .orderBy('at', 'desc'),
   )
 
+/** Open orders, and those that have ended and may have matches that are not recorded. */
+export const unreconciledOrders = (
+  db: Queryable,
+  { userId, venue }: AccountKey,
+): Promise<PredictionOrderRow[]> =>
+  query(
+    db,
+    `select * from prediction_order where user_id = $1 and venue = $2 and status <> 'signed'
+       and (ended_at is null or (rests and reconciled_at is null))`,
+    [userId, venue],
+  )
+
+/** Notes that the fills of an ended order are complete; returns false while the venue's list of trades lags. */
+export async function reconcileOrder(
+  db: Queryable,
+  { orderId, matchedUnits, now }: { orderId: string; matchedUnits: bigint; now: Date },
+): Promise<boolean> {
+  const rows = await query(
+    db,
+    `update prediction_order o set reconciled_at = coalesce(reconciled_at, $3)
+     where order_id = $1 and $2::numeric <= ${filled} returning order_id`,
+    [orderId, String(matchedUnits), now],
+  )
+  return rows.length > 0
+}
+
 export type OrderChange = {
   orderId: string
   status: PredictionOrderStatus
@@ -111,6 +137,9 @@ export async function changeOrder(
 
 const unsettled = `settlement not in ('confirmed', 'failed')`
 
+/** Matches that are recorded: only these are a part of the fills, whatever the venue says of the order. */
+const filled = '(select coalesce(sum(size), 0) from prediction_fill where order_id = o.order_id)'
+
 /** An exit has no hold in the ledger, so its order locks the shares from its signature on. */
 const locksShares = `(o.rests or o.leg <> 'order')`
 
@@ -118,7 +147,7 @@ const locksShares = `(o.rests or o.leg <> 'order')`
 export async function restingCash(db: Queryable, { userId, venue }: AccountKey): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
-    `select coalesce((select sum(ceil(making * (size - matched) / size)) from prediction_order
+    `select coalesce((select sum(ceil(making * greatest(size - ${filled}, 0) / size)) from prediction_order o
          where user_id = $1 and venue = $2 and side = 'buy' and rests and ended_at is null), 0)
        + coalesce((select sum(f.cash + f.fee) from prediction_fill f join prediction_order o using (order_id)
          where f.user_id = $1 and f.venue = $2 and f.side = 'buy' and o.rests and f.${unsettled}), 0) as units`,
@@ -134,7 +163,7 @@ export async function restingShares(
 ): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
-    `select coalesce((select sum(size - matched) from prediction_order o
+    `select coalesce((select sum(greatest(size - ${filled}, 0)) from prediction_order o
          where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and ${locksShares}
            and ended_at is null), 0)
        + coalesce((select sum(f.size) from prediction_fill f join prediction_order o using (order_id)

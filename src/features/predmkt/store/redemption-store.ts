@@ -43,7 +43,7 @@ export async function addRedemption(tx: Tx, row: NewRedemption): Promise<void> {
 export const redemptionsOf = (
   db: Queryable,
   { userId, venue }: AccountKey,
-  limit = 500,
+  limit: number,
 ): Promise<PredictionRedemptionRow[]> =>
   fetchAll(
     db,
