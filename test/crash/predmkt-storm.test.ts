@@ -1,6 +1,6 @@
 /**
  * Seeded orders of many users on both protocols while the venue is at its worst and gateways are killed: no order twice,
- * each task tells what the venue has recorded, and shares and collateral on the chain equal the fills to the unit.
+ * each task reports what the venue has recorded, and shares and collateral on the chain equal the fills to the unit.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -231,18 +231,18 @@ async function submit(
 }
 
 /** Places one order after the other, and cancels now and then; returns the tasks. */
-async function trade(now: Storm, trader: Trader, lane: string): Promise<string[]> {
+async function trade(now: Storm, trader: Trader, series: string): Promise<string[]> {
   const { random } = trader
   const taken: string[] = []
   for (let n = 0; now.placed + now.inFlight < size.orders && !now.hasFailed; n++) {
     if (random() < 0.12 && trader.resting.length > 0) {
       const [id] = trader.resting.splice(Math.floor(random() * trader.resting.length), 1)
       const body = random() < 0.2 ? { cancel_all: true } : { order_id: id }
-      await submit(now, trader, { path: '/predmkt/order/cancel', body, key: `${lane}-${n}-cancel` })
+      await submit(now, trader, { path: '/predmkt/order/cancel', body, key: `${series}-${n}-cancel` })
     }
     now.inFlight += 1
     const body = await orderOf(now, trader)
-    const reply = await submit(now, trader, { path: '/predmkt/order', body, key: `${lane}-${n}` }).finally(
+    const reply = await submit(now, trader, { path: '/predmkt/order', body, key: `${series}-${n}` }).finally(
       () => {
         now.inFlight -= 1
       },
@@ -361,7 +361,7 @@ type TaskRow = {
   error: { code: string } | null
   orders: string[]
 }
-const tasksOf = async ({ admin }: CrashApp): Promise<TaskRow[]> =>
+const orderTasks = async ({ admin }: CrashApp): Promise<TaskRow[]> =>
   (
     await admin.query<TaskRow>(
       `select t.id, t.kind, t.status, t.outcome, t.result, t.error,
@@ -485,7 +485,7 @@ async function compareUser({ venue, markets }: Storm, trader: Trader, effects: E
   })
 }
 
-test(`${size.orders} orders of ${size.users} users in a storm: each at most once, and told as the venue has it`, async (t) => {
+test(`${size.orders} orders of ${size.users} users in a storm: each at most once, and reported as the venue has it`, async (t) => {
   const seed = proofSeed('storm of prediction markets')
   const app = await createCrashApp({ ownWorld: 'the venue of this one is at its worst' })
   const venue = predictionVenue(app.control)
@@ -527,10 +527,10 @@ test(`${size.orders} orders of ${size.users} users in a storm: each at most once
   await venue('POST', '/realism', { ...storm, seed })
 
   const startedMs = performance.now()
-  const lanes = traders.flatMap((trader, number) =>
-    Array.from({ length: size.inFlight }, (_, lane) => trade(now, trader, `storm-${number}-${lane}`)),
+  const trading = traders.flatMap((trader, number) =>
+    Array.from({ length: size.inFlight }, (_, series) => trade(now, trader, `storm-${number}-${series}`)),
   )
-  const [names, ...taken] = await Promise.all([blow(now, log.read), ...lanes]).catch((error: unknown) => {
+  const [names, ...taken] = await Promise.all([blow(now, log.read), ...trading]).catch((error: unknown) => {
     now.hasFailed = true
     throw error
   })
@@ -541,7 +541,7 @@ test(`${size.orders} orders of ${size.users} users in a storm: each at most once
 
   const ids = taken.flat()
   assert.equal(new Set(ids).size, ids.length, 'every key has a task of its own')
-  const rows = await tasksOf(app)
+  const rows = await orderTasks(app)
   assert.deepEqual(
     new Set(rows.filter(({ kind }) => kind === 'predmkt_order').map(({ id }) => id)),
     new Set(ids),

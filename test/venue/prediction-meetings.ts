@@ -15,7 +15,7 @@ type Side = 'BUY' | 'SELL'
 export const meetings = ['crossing', 'minting', 'merging'] as const
 export type Meeting = (typeof meetings)[number]
 /** Two users who trade with each other on one market. */
-export type Lane = {
+export type Pairing = {
   venue: Venue
   market: VenueMarket
   pair: [PredictionTrader, PredictionTrader]
@@ -29,7 +29,7 @@ const tickOf = ({ tick }: VenueMarket): bigint => micros(tick)
 const hundredths = (units: bigint): bigint => units - (units % cent)
 
 /** The meetings that the shares of both sides allow; of these one that was rarer so far. */
-async function planOf({ venue, market, pair, random, counts }: Lane): Promise<Plan> {
+async function planOf({ venue, market, pair, random, counts }: Pairing): Promise<Plan> {
   const [one, other] = random() < 0.5 ? pair : ([pair[1], pair[0]] as const)
   const held = await Promise.all([one, other].map(({ wallet }) => chainOf(venue, wallet, market.tokens)))
   const outcome = random() < 0.5 ? (0 as const) : (1 as const)
@@ -87,7 +87,7 @@ const rest = ({ trader, outcome, side }: Part, market: VenueMarket, price: bigin
   })
 
 /** Up to the price of the resting orders, or some ticks beyond, where the quotes of the venue's own maker are. */
-function take({ taker, sharesUnits }: Plan, { market, random }: Lane, price: bigint): Promise<Ended> {
+function take({ taker, sharesUnits }: Plan, { market, random }: Pairing, price: bigint): Promise<Ended> {
   const { trader, outcome, side } = taker
   const beyond = random() < 0.3 ? 3n * tickOf(market) : 0n
   const worst = side === 'BUY' ? price + beyond : price - beyond
@@ -102,7 +102,7 @@ function take({ taker, sharesUnits }: Plan, { market, random }: Lane, price: big
 }
 
 /** A price with room for the quotes on both sides. */
-async function movePrice({ venue, market, random }: Lane): Promise<bigint> {
+async function movePrice({ venue, market, random }: Pairing): Promise<bigint> {
   const tick = tickOf(market)
   const ticks = dollar / tick
   const price = (ticks / 5n + BigInt(Math.floor(random() * Number((ticks * 3n) / 5n)))) * tick
@@ -111,18 +111,18 @@ async function movePrice({ venue, market, random }: Lane): Promise<bigint> {
 }
 
 /** Lets one order rest and the other take of it, and cancels what is left. */
-export async function meet(lane: Lane): Promise<void> {
-  const { market, random, counts } = lane
-  const fair = await movePrice(lane)
+export async function meet(pairing: Pairing): Promise<void> {
+  const { market, random, counts } = pairing
+  const fair = await movePrice(pairing)
   const priceOf = ({ outcome }: Part) => (outcome === 0 ? fair : dollar - fair)
-  const plan = await planOf(lane)
+  const plan = await planOf(pairing)
   const { maker, taker, meeting, sharesUnits } = plan
   const resting: string[] = []
   for (const shares of split(sharesUnits, random)) {
     const { result } = await rest(maker, market, priceOf(maker), shares)
     resting.push(result.order_id!)
   }
-  await take(plan, lane, priceOf(taker))
+  await take(plan, pairing, priceOf(taker))
   counts[meeting] += 1
   const { outcome } = await run(maker.trader.person, '/predmkt/order/cancel', { order_ids: resting })
   assert.ok(outcome === 'executed' || outcome === 'partial', `the cancel: ${outcome}`)

@@ -32,7 +32,7 @@ import {
   shownProfit,
   sum,
 } from './prediction-ledger.ts'
-import { type Lane, type Meeting, meet, meetings } from './prediction-meetings.ts'
+import { type Meeting, meet, meetings, type Pairing } from './prediction-meetings.ts'
 import {
   chainOf,
   effectsOf,
@@ -45,9 +45,9 @@ import {
 } from './prediction-traders.ts'
 
 const size = bySize({
-  short: { fills: 40, traders: 2, lanes: 4, resolved: 1, failures: 24, pairs: 1 },
-  full: { fills: 1_000, traders: 8, lanes: 8, resolved: 4, failures: 1_000, pairs: 4 },
-  nightly: { fills: 4_000, traders: 16, lanes: 11, resolved: 6, failures: 3_000, pairs: 8 },
+  short: { fills: 40, traders: 2, pairings: 4, resolved: 1, failures: 24, pairs: 1 },
+  full: { fills: 1_000, traders: 8, pairings: 8, resolved: 4, failures: 1_000, pairs: 4 },
+  nightly: { fills: 4_000, traders: 16, pairings: 11, resolved: 6, failures: 3_000, pairs: 8 },
 })
 const cash = '60000'
 const dollar = 1_000_000n
@@ -95,8 +95,8 @@ async function compare({ traders, ledgers, payouts }: Books, when: string): Prom
 const outcomes = ['yes', 'no', 'void'] as const
 
 /** Resolves a market and lets everybody who holds shares of it redeem; the ledgers book what the chain paid. */
-async function redeem(lane: Lane, number: number, { traders, ledgers, payouts }: Books): Promise<void> {
-  const { market } = lane
+async function redeem(pairing: Pairing, number: number, { traders, ledgers, payouts }: Books): Promise<void> {
+  const { market } = pairing
   const outcome = market.negRisk ? outcomes[number % 2]! : outcomes[number % 3]!
   await venue('POST', '/resolve', { market: market.slug, outcome })
   const first = outcome === 'yes' ? dollar : outcome === 'no' ? 0n : dollar / 2n
@@ -283,7 +283,7 @@ describe('what users of prediction markets read of their money', () => {
     const seed = proofSeed('prediction profit')
     const startedMs = performance.now()
     const counts: Record<Meeting, number> = { crossing: 0, minting: 0, merging: 0 }
-    const lanes = slugs.slice(0, size.lanes).map((slug, at): Lane => {
+    const pairings = slugs.slice(0, size.pairings).map((slug, at): Pairing => {
       const market = markets.find((each) => each.slug === slug)
       assert.ok(market, slug)
       return {
@@ -297,10 +297,10 @@ describe('what users of prediction markets read of their money', () => {
     const wallets = new Set(traders.map(({ wallet }) => wallet))
     let met = 0
     await Promise.all(
-      lanes.map(async (lane) => {
+      pairings.map(async (pairing) => {
         while (met < size.fills / 2) {
           met += 1
-          await meet(lane)
+          await meet(pairing)
         }
       }),
     )
@@ -322,7 +322,8 @@ describe('what users of prediction markets read of their money', () => {
       })
     }
     await compare(books, 'before any redemption')
-    for (const [number, lane] of lanes.slice(-size.resolved).entries()) await redeem(lane, number, books)
+    for (const [number, pairing] of pairings.slice(-size.resolved).entries())
+      await redeem(pairing, number, books)
     await compare(books, 'after the redemptions')
 
     for (const [at, { person, wallet }] of traders.entries()) {
@@ -332,12 +333,12 @@ describe('what users of prediction markets read of their money', () => {
       assert.equal(pusd - micros(cash), earned, `the ledger explains the cash of trader ${at}`)
     }
     for (const meeting of meetings) {
-      for (const lane of lanes) counts[meeting] += lane.counts[meeting]
+      for (const pairing of pairings) counts[meeting] += pairing.counts[meeting]
       assert.ok(counts[meeting] > 0, `no ${meeting}`)
     }
     assert.ok(fills >= size.fills, `${fills} fills`)
     t.diagnostic(
-      `${fills} fills of ${traders.length} traders on ${lanes.length} markets, ${JSON.stringify(counts)}, in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`,
+      `${fills} fills of ${traders.length} traders on ${pairings.length} markets, ${JSON.stringify(counts)}, in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`,
     )
   })
 
@@ -413,7 +414,7 @@ describe('what users of prediction markets read of their money', () => {
 
       const events = (await eventsOf(trader.person)).slice(eventsBefore[at]!.length)
       const ofTrades = events.filter(({ type }) => !type.startsWith('task.'))
-      const told = (type: string) =>
+      const seen = (type: string) =>
         ofTrades.filter((each) => each.type === type).map(({ data }) => `${data.trade_id} ${data.order_id}`)
       assert.deepEqual(
         new Set(ofTrades.map(({ type }) => type)),
@@ -421,9 +422,9 @@ describe('what users of prediction markets read of their money', () => {
         `events of trader ${at}`,
       )
       // A trade that was read for the first time after its failure is no news.
-      const matched = told('predmkt.trade.matched').sort()
-      assert.deepEqual(told('predmkt.trade.failed').sort(), matched, `trader ${at}: each match ends once`)
-      assert.equal(new Set(matched).size, matched.length, `trader ${at}: a match is told once`)
+      const matched = seen('predmkt.trade.matched').sort()
+      assert.deepEqual(seen('predmkt.trade.failed').sort(), matched, `trader ${at}: each match ends once`)
+      assert.equal(new Set(matched).size, matched.length, `trader ${at}: a match is reported once`)
       assert.ok(matched.every((key) => keys.includes(key)))
     }
     assert.ok(failed.length >= size.failures, `${failed.length} trades failed`)
