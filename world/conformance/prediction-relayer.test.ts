@@ -337,4 +337,11 @@ test('a spent quota ends with the day', async () => {
   await market.control('POST', '/advance', { ms: seconds * 1_000 })
   const deadline = BigInt(Math.floor(Date.now() / 1_000) + 200_000)
   assert.equal((await owner.send(pay, { deadline })).status, 200)
+  await market.control('POST', '/relayer-quota', { resetsInMs: 60_000 })
+  const again = await owner.send(pay, { deadline })
+  assert.deepEqual([again.status, /resets in (?:60|59) seconds$/.test(String(again.body.error))], [429, true])
+  await market.control('POST', '/advance', { ms: 60_000 })
+  await eventually('the relayer has a new quota', async () =>
+    (await owner.send(pay, { deadline })).status === 200 ? true : undefined,
+  )
 })

@@ -63,7 +63,8 @@ export type Command =
       wallet: string
       settings: { closedOnly?: boolean; banned?: boolean; phantomUsd?: number }
     }
-  | { kind: 'relay'; transaction: RelayTransaction; day: number }
+  | { kind: 'relay'; transaction: RelayTransaction; quotaUntilMs: number }
+  | { kind: 'relayerQuota'; resetsInMs: number }
   | { kind: 'relayChange'; id: string; change: Partial<RelayTransaction> }
   | { kind: 'bridge'; bridge: Bridge }
   | { kind: 'bridgeScanned'; chainId: string; block: number; carries: Carry[] }
@@ -198,10 +199,19 @@ const startMode = (venue: Venue, { name, forMs, next, nextMs }: Extract<Command,
   if (name === 'open' || name === 'postOnly') for (const market of markets) requote(venue, market)
 }
 
-const addRelay = (venue: Venue, { transaction, day }: Extract<Command, { kind: 'relay' }>): void => {
-  const { state } = venue
+const addRelay = (
+  { state }: Venue,
+  { transaction, quotaUntilMs }: Extract<Command, { kind: 'relay' }>,
+): void => {
   put(state.relay, transaction.id, transaction, relayMax)
-  state.relayed = state.relayed.day === day ? { day, count: state.relayed.count + 1 } : { day, count: 1 }
+  const { untilMs, count } = state.relayed
+  state.relayed = { untilMs: quotaUntilMs, count: untilMs === quotaUntilMs ? count + 1 : 1 }
+}
+
+/** What was taken of the quota stays taken until its new end. */
+const endQuota = ({ state }: Venue, resetsInMs: number): void => {
+  const { untilMs, count } = state.relayed
+  state.relayed = { untilMs: state.nowMs + resetsInMs, count: state.nowMs < untilMs ? count : 0 }
 }
 
 /** The oldest record makes place for one too many. */
@@ -252,6 +262,7 @@ const handlers: Handlers = {
   mode: startMode,
   account: changeAccount,
   relay: addRelay,
+  relayerQuota: (venue, { resetsInMs }) => endQuota(venue, resetsInMs),
   relayChange: ({ state }, { id, change }) => {
     const transaction = state.relay.get(id)
     if (!transaction) return

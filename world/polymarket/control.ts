@@ -224,6 +224,12 @@ const accountRoutes: Record<string, Route> = {
     })
     return { key: name }
   },
+  'POST /relayer-quota': ({ engine }, { resetsInMs }) => {
+    const ms = numberOf(resetsInMs, 'resetsInMs')
+    if (ms < 0 || ms > 400 * 86_400_000) throw new RequestError('resetsInMs must be between 0 and 400 days')
+    engine.submit({ kind: 'relayerQuota', resetsInMs: Math.trunc(ms) })
+    return engine.venue.state.relayed
+  },
   'POST /builder-key': ({ engine }, { key, secret, passphrase }) => {
     const own = {
       key: String(key ?? crypto.randomUUID()),

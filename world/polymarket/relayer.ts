@@ -42,17 +42,18 @@ const requireAccount = (caller: RelayerCaller, from: string): void => {
     throw new HttpError(401, 'invalid authorization')
 }
 
+/** When the quota ends of which the request takes a part. */
 const requireQuota = ({ engine, realism }: RelayerDeps): number => {
   const { dailyQuota } = realism.current().relayer
   const { relayed } = engine.venue.state
   const nowMs = engine.nowMs()
-  const day = Math.floor(nowMs / dayMs)
-  const used = relayed.day === day ? relayed.count : 0
-  if (dailyQuota > 0 && used >= dailyQuota) {
-    const seconds = Math.ceil(((day + 1) * dayMs - nowMs) / 1_000)
+  const isCurrent = nowMs < relayed.untilMs
+  const untilMs = isCurrent ? relayed.untilMs : (Math.floor(nowMs / dayMs) + 1) * dayMs
+  if (dailyQuota > 0 && isCurrent && relayed.count >= dailyQuota) {
+    const seconds = Math.ceil((untilMs - nowMs) / 1_000)
     throw new HttpError(429, `quota exceeded: 0 units remaining, resets in ${seconds} seconds`)
   }
-  return day
+  return untilMs
 }
 
 const endStates: readonly string[] = ['STATE_CONFIRMED', 'STATE_FAILED', 'STATE_INVALID']
@@ -123,7 +124,7 @@ const submit = async (deps: RelayerDeps, request: Request): Promise<Reply> => {
   const from = addressOf(fields, 'from')
   requireAccount(caller, from)
   requireChain(deps)
-  const day = requireQuota(deps)
+  const quotaUntilMs = requireQuota(deps)
   const checked = await check(deps, fields, from)
   const wallet = checked.wallet.toLowerCase()
   requireIdle(deps, wallet)
@@ -148,7 +149,7 @@ const submit = async (deps: RelayerDeps, request: Request): Promise<Reply> => {
     updatedMs: nowMs,
     notBeforeMs: nowMs + realism.lagMs('relayerLag'),
   }
-  engine.submit({ kind: 'relay', transaction, day })
+  engine.submit({ kind: 'relay', transaction, quotaUntilMs })
   wake()
   // Without a hash: it is known when the transaction has been sent.
   return ok({ transactionID: transaction.id, state: 'STATE_NEW' })

@@ -29,7 +29,8 @@ export type State = {
   /** What wallets held of each outcome before the oldest activity: by wallet, then by condition and outcome. */
   opening: Map<string, Map<string, Holding>>
   relay: Map<string, RelayTransaction>
-  relayed: { day: number; count: number }
+  /** What the relayer has taken of the quota that ends at a time. */
+  relayed: { untilMs: number; count: number }
   relayerKeys: Map<string, { address: string; createdMs: number }>
   builderKeys: Map<string, ApiKey>
   /** By their address on EVM chains. */

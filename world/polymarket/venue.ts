@@ -90,7 +90,7 @@ export const newState = (seed: number, nowMs: number): State => {
     activity: [],
     opening: new Map(),
     relay: new Map(),
-    relayed: { day: 0, count: 0 },
+    relayed: { untilMs: 0, count: 0 },
     relayerKeys: new Map(),
     builderKeys: new Map([[localBuilder.key, localBuilder]]),
     bridges: new Map(),

@@ -7,7 +7,7 @@ import type { PredictionWorld } from './prediction-world.ts'
 
 const closed = 'http://127.0.0.1:1'
 
-export const environmentOf = ({ urls: { polymarket: urls, evm } }: World) =>
+export const environmentOf = ({ urls: { polymarket: urls, evm } }: Pick<World, 'urls'>) =>
   forkEnvironmentConfig({
     name: 'local',
     rpc: evm['137'],
