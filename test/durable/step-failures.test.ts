@@ -11,6 +11,7 @@ import {
   type TaskKind,
   type TaskView,
 } from '#kernel/task/task.ts'
+import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
 import {
@@ -60,6 +61,36 @@ describe('failing steps', () => {
       'task.updated reconciling unknown',
       'task.completed done executed',
     ])
+  })
+
+  test('a step whose writes are refused commits what it gives instead, and nothing of its writes', async () => {
+    const day = `insert into sponsor_day (user_id, chain_id, day, wei) values ($1, 'test', current_date, 1)`
+    await using a = await fixture.instance({
+      steps: {
+        sign: signingStep('confirm'),
+        async confirm(task) {
+          const { effects = [] } = confirmed(task)
+          return { next: 'reserve', effects }
+        },
+        reserve: async ({ userId }) => ({
+          next: 'never',
+          async writes(tx) {
+            await query(tx, day, [userId])
+            throw new Fault('rate_limited', 'no gas is left today')
+          },
+          onWritesRefused: ({ code, message }) => ({
+            end: 'failed',
+            outcome: 'partial',
+            error: { code, message },
+          }),
+        }),
+      },
+    })
+    const userId = newUser()
+    const { task_id, status, outcome, error } = await a.run(userId)
+    assert.deepEqual([status, outcome, error?.code], ['failed', 'partial', 'rate_limited'])
+    assert.deepEqual(await fixture.rows('select wei from sponsor_day where user_id = $1', userId), [])
+    assert.ok((await statesOf(task_id)).every((state) => !state.includes('unknown')))
   })
 
   test('a step cannot end its task as not executed while an effect is live', async () => {

@@ -72,7 +72,10 @@ async function commitStep(
   if (!takesNonce && !result.writes && !result.complete)
     return context.write({ task, change: transition(task, result) })
   return withTaskLock(context, task, async (tx) => {
-    await result.writes?.(tx)
+    await result.writes?.(tx).catch((error: unknown) => {
+      const isRefused = error instanceof Fault && 'onWritesRefused' in result
+      throw isRefused && result.onWritesRefused ? new StepRefused(result.onWritesRefused(error)) : error
+    })
     const whole = result.complete ? withAddition(result, await result.complete(tx)) : result
     const committed = await commitInTransaction(context, tx, task, whole)
     // A concurrent cancel rolls everything back: the nonce, the signature and the writes of the feature.
@@ -80,7 +83,7 @@ async function commitStep(
     return committed
   }).catch((error: unknown) => {
     if (error instanceof CommitLost) return undefined
-    if (error instanceof SigningRefused) return commitStep(context, task, error.fallback)
+    if (error instanceof StepRefused) return commitStep(context, task, error.fallback)
     throw error
   })
 }
@@ -135,9 +138,7 @@ async function commitInTransaction(
     return sign(await takeNonce(tx, nonceSequence, minNonce))
   }
   const built = await signOnce().catch((error: unknown) => {
-    throw onRefused && error instanceof Fault && !error.retryable
-      ? new SigningRefused(onRefused(error))
-      : error
+    throw onRefused && error instanceof Fault && !error.retryable ? new StepRefused(onRefused(error)) : error
   })
   const effect = buildEffect(deps, built, nonceSequence, task.step)
   const signed = signedEffectJson(built, effect, nonceSequence)
@@ -170,11 +171,11 @@ async function rereadTask({ transactions }: CommitterDeps, taskId: string): Prom
 }
 
 class CommitLost extends Error {}
-/** Thrown to roll back the transaction and the nonce of a refused signature; `fallback` is committed instead. */
-class SigningRefused extends Error {
+/** Thrown to roll back the transaction of refused writes, or of a refused signature; `fallback` is committed instead. */
+class StepRefused extends Error {
   readonly fallback: StepResult
   constructor(fallback: StepResult) {
-    super('the signature was refused')
+    super('the step was refused')
     this.fallback = fallback
   }
 }

@@ -155,6 +155,10 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
       code: 'expired',
       message: 'The deposit could not be prepared in time',
     })
+  const refused = (fault: Fault): Result =>
+    mayPass(fault, ageMs)
+      ? { ...pollAgain(task, 'deposit', pollBackoff), state: 'waiting' }
+      : depositFailed(deps, task, fault)
   try {
     const deposit = depositOf(deps, { userId, amountUnits, sourceToken: data.source_token })
     const funds = await fundDeposit(deps, deposit)
@@ -170,11 +174,11 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
         if (swapEffect) await deps.policy.release(tx, { userId, taskId, intent: swapEffect.intent })
         await deps.reserve(tx, task, { ...funds.spend, holdKey: depositHold(taskId) }, now)
       },
+      onWritesRefused: refused,
     }
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    if (!mayPass(fault, ageMs)) return depositFailed(deps, task, fault)
-    return { ...pollAgain(task, 'deposit', pollBackoff), state: 'waiting' }
+    return refused(fault)
   }
 }
 

@@ -24,13 +24,21 @@ export type SwapLegStep = (typeof swapStepNames)[keyof typeof swapStepNames]
  * leg brought it.
  */
 export const secondLegMs = 10 * 60_000
-/** These faults may pass soon: a node may lag behind the one that showed the arrival, and routes come and go. */
-const briefCodes = ['insufficient_balance', 'no_route', 'insufficient_liquidity']
+/**
+ * These faults may pass soon: a node may lag behind the one that showed the arrival, routes come and go, and a budget
+ * for gas gets back what the first leg did not use.
+ */
+const briefReasons: readonly unknown[] = [
+  'insufficient_balance',
+  'no_route',
+  'insufficient_liquidity',
+  'sponsor_budget',
+]
 const briefMs = 15_000
 
 /** Whether the second leg is prepared again after this fault. */
-export const mayPass = ({ retryable, code }: Fault, ageMs: number): boolean =>
-  briefCodes.includes(code) ? ageMs < briefMs : retryable
+export const mayPass = ({ retryable, code, extras }: Fault, ageMs: number): boolean =>
+  briefReasons.includes(code) || briefReasons.includes(extras.reason) ? ageMs < briefMs : retryable
 
 /** What the first leg delivered, in units, and when. */
 export type Delivered = { units: string; txHash: string | null; at: string }

@@ -138,6 +138,11 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
     return withdrawalSwapFailed(deps, task, {
       error: { code: 'expired', message: 'The swap could not be prepared in time' },
     })
+  const refused = (fault: Fault): Result => {
+    const { code, message } = fault
+    if (!mayPass(fault, ageMs)) return withdrawalSwapFailed(deps, task, { error: { code, message } })
+    return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
+  }
   try {
     const { swaps, reserve } = deps
     if (!swaps) throw new Fault('unavailable', 'No provider of swaps is configured')
@@ -152,12 +157,11 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
       state: 'held',
       data: { swap, is_sold: false, polls: 0 },
       writes: (tx) => reserve(tx, task, spend, now),
+      onWritesRefused: refused,
     }
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    const { code, message } = fault
-    if (!mayPass(fault, ageMs)) return withdrawalSwapFailed(deps, task, { error: { code, message } })
-    return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
+    return refused(fault)
   }
 }
 

@@ -189,6 +189,10 @@ async function prepareWrap(deps: PredmktDeps, task: FundTask, { now }: StepConte
   const swapEffect = task.effects.findLast(
     ({ step, status }) => step === deps.swapLeg.swapStepNames.sign && status === 'confirmed',
   )
+  const refused = (fault: Fault): Result =>
+    deps.swapLeg.mayPass(fault, ageMs)
+      ? { ...pollAgain(task, 'deposit', pollBackoff), state: 'waiting' }
+      : wrapFailed(deps, task, fault)
   try {
     const units = BigInt(data.units)
     const spend = await wrapSpend(deps, {
@@ -206,11 +210,11 @@ async function prepareWrap(deps: PredmktDeps, task: FundTask, { now }: StepConte
         if (swapEffect) await deps.policy.release(tx, { userId, taskId, intent: swapEffect.intent })
         await deps.reserve(tx, task, { ...spend, holdKey: depositHold(taskId) }, now)
       },
+      onWritesRefused: refused,
     }
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    if (!deps.swapLeg.mayPass(fault, ageMs)) return wrapFailed(deps, task, fault)
-    return { ...pollAgain(task, 'deposit', pollBackoff), state: 'waiting' }
+    return refused(fault)
   }
 }
 

@@ -28,6 +28,8 @@ export type WithdrawTaskData = RelayTaskData &
   }
 /** What the approval and the unwrapping use at most; nothing can be simulated before the cash is there. */
 const unwrapGas = 500_000n
+/** What the swap after it uses about. */
+const onwardGas = 500_000n
 const withdrawMs = 48 * 3_600_000
 const operation = 'predmkt_withdraw'
 export const symbols = { usdc: 'USDC', usdc_e: 'USDC.e', pusd: cashSymbol } as const
@@ -104,11 +106,13 @@ async function fundWithdrawal(deps: PredmktDeps, { action: { userId }, data }: W
     )
   const fullExit = freeUnits === units
   await deps.batches.ready(deps.chain.row.id, { fullExit })
-  // The unwrapping is charged here, because a refusal after the transfer would leave the cash half way.
+  // It is charged here, because a refusal after the transfer would leave the cash half way. What the unwrapping does
+  // not use of it, the swap can use.
+  const gasUnits = data.destination ? unwrapGas + onwardGas : unwrapGas
   const gas =
     data.token === 'pusd'
       ? undefined
-      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: unwrapGas, fullExit })
+      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: gasUnits, fullExit })
   const spend = {
     account: cashAccount(deps, userId),
     amountUnits: units,

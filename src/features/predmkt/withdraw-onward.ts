@@ -88,8 +88,11 @@ export function onwardSteps(deps: PredmktDeps): Record<SwapAfterStep, Step> {
   const step =
     (name: SwapAfterStep): Step =>
     async (task, context) => {
-      const result = await byToken.get(task.data.received_token!)![name](task, context)
-      return fromOwnHold(task, withoutPerpFields(result as Result))
+      const own = (result: Result): Result => fromOwnHold(task, withoutPerpFields(result))
+      const result = own((await byToken.get(task.data.received_token!)![name](task, context)) as Result)
+      if (!('onWritesRefused' in result) || !result.onWritesRefused) return result
+      const { onWritesRefused } = result
+      return { ...result, onWritesRefused: (fault) => own(onWritesRefused(fault)) }
     }
   return { quote: step('quote'), swap: step('swap'), swapped: step('swapped'), track: step('track') }
 }

@@ -102,16 +102,13 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
     readBalance(),
     unwrapCalls(deps, task.data, units).then((calls) => batches.simulate(chain.row.id, account, calls)),
   ])
-  const polled = { ...pollAgain(task, 'prepare', pollBackoff), state: 'settling' as const }
-  if (seen.totalUnits < units || !trial.ok) {
-    if (now.getTime() - sinceMs < lagMs) return { ...polled, data: { ...polled.data, prepared_ms: sinceMs } }
-    return notExecuted({
-      code: 'conflict',
-      message: trial.ok
-        ? 'The cash did not show in the wallet in time'
-        : `The venue unwraps nothing now: ${trial.reason}`,
-    })
+  const refused = ({ message }: { message: string }): Result => {
+    if (now.getTime() - sinceMs >= lagMs) return notExecuted({ code: 'conflict', message })
+    const polled = pollAgain(task, 'prepare', pollBackoff)
+    return { ...polled, state: 'settling', data: { ...polled.data, prepared_ms: sinceMs } }
   }
+  if (!trial.ok) return refused({ message: `The venue unwraps nothing now: ${trial.reason}` })
+  if (seen.totalUnits < units) return refused({ message: 'The cash did not show in the wallet in time' })
   const spend = {
     account: ref,
     amountUnits: units,
@@ -123,6 +120,7 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
     state: 'settling',
     data: { polls: 0 },
     writes: (tx) => deps.reserve(tx, task, { ...spend, holdKey: unwrapHold(task.id) }, now),
+    onWritesRefused: refused,
   }
 }
 
@@ -217,7 +215,6 @@ type Step = (task: WithdrawTask, context: StepContext) => Promise<Result>
 const afterTransfer =
   (deps: PredmktDeps, step: Step): Step =>
   async (task, context) => {
-    const result = await step(task, context)
     const stays = (error: { code: string; message: string }): FailedResult<Record<never, never>> => ({
       end: 'failed',
       outcome: 'partial',
@@ -237,7 +234,11 @@ const afterTransfer =
       },
       writes: (tx) => deps.batches.releaseGas(tx, task.id),
     })
+    const withPlace = (result: Result): Result =>
+      !('end' in result) || result.end === 'completed' ? result : { ...result, ...stays(result.error) }
+    const result = await step(task, context)
     if ('sign' in result) return { ...result, sign: { ...result.sign, onRefused: stays } }
-    if (!('end' in result) || result.end === 'completed') return result
-    return { ...result, ...stays(result.error) }
+    if (!('onWritesRefused' in result) || !result.onWritesRefused) return withPlace(result)
+    const { onWritesRefused } = result
+    return { ...result, onWritesRefused: (fault) => withPlace(onWritesRefused(fault)) }
   }

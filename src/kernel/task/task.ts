@@ -195,7 +195,12 @@ type NonceResultBase<Patch> = Omit<StepResultBase<Patch>, 'moves' | 'spent'> & {
 
 /** `Patch` is what the step changes in the data, and `Names` are the steps that may follow. */
 export type StepResultOf<Patch, Names extends string = string> =
-  | (StepResultBase<Patch> & { next: Names; state?: LiveState })
+  | (StepResultBase<Patch> & {
+      next: Names
+      state?: LiveState
+      /** The step's result if `writes` throws a fault; without it a refusal is a failed attempt. */
+      onWritesRefused?: (fault: Fault) => StepResultOf<Patch, Names>
+    })
   | (NonceResultBase<Patch> & { sign: Intent<Patch, Names>; next: Names; state?: LiveState })
   | (NonceResultBase<Patch> & { replace: Replacement; next: Names; state?: LiveState })
   | (StepResultBase<Patch> & {
