@@ -1,7 +1,9 @@
 /** What a user of prediction markets calls, and the controls of the venue in the world. */
 import assert from 'node:assert/strict'
-import { http } from '../harness/gateway.ts'
+import { contracts } from '#world/polymarket/chain/addresses.ts'
+import { eventually, http } from '../harness/gateway.ts'
 import type { Person, TaskBody } from './users.ts'
+import { polygon, type World } from './world.ts'
 
 export type Ended = Omit<TaskBody, 'result'> & {
   result: Record<string, string> & Record<string, unknown>
@@ -124,4 +126,23 @@ export type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_a
 export const atVenue = async (person: Person): Promise<Holding[]> => {
   const { body } = await person.call<{ holdings: Holding[] }>('GET /v1/holdings?event=wallet-refresh')
   return body.holdings.filter(({ protocol }) => protocol === 'polymarket')
+}
+
+type Move = { from: string; to: string; market: Pick<Market, 'protocol'>; outcomeId: string; units: bigint }
+/** Moves shares between wallets at the venue without the gateway, as if the key were used elsewhere. */
+export async function moveOutcomeShares(
+  { rpc, manifest }: World,
+  { from, to, market, outcomeId, units }: Move,
+): Promise<void> {
+  const url = manifest.urls.evm[polygon]
+  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
+  const number = (value: string | bigint) => word(BigInt(value).toString(16))
+  const data = `0xf242432a${word(from)}${word(to)}${number(outcomeId)}${number(units)}${number(160n)}${number(0n)}`
+  const token = market.protocol === 'v2' ? contracts.positionManager : contracts.conditionalTokens
+  await rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
+  await rpc('anvil_impersonateAccount', [from], url)
+  const hash = await rpc('eth_sendTransaction', [{ from, to: token, data }], url)
+  const mined = async () => (await rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
+  const receipt = await eventually(mined, 'the shares have moved')
+  assert.equal((receipt as { status: string }).status, '0x1')
 }

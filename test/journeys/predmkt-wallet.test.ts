@@ -6,13 +6,15 @@ import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
 import {
   atVenue,
   cashOf,
+  type Ended,
   executed,
-  type Holding,
   type Market,
   marketBy,
   micros,
+  moveOutcomeShares,
   positionOf,
   predictionVenue,
+  run,
   setUp,
   statusOf,
 } from './predmkt-calls.ts'
@@ -43,21 +45,6 @@ describe('the wallet of a user at the prediction market', () => {
     await setUp(person)
     return person
   }
-  /** Moves shares between wallets at the venue without the gateway, as if the key were used elsewhere. */
-  const moveShares = async (from: string, to: string, shares: Holding) => {
-    const url = world.manifest.urls.evm[polygon]
-    const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
-    const number = (value: string | number) => word(BigInt(value).toString(16))
-    const data = `0xf242432a${word(from)}${word(to)}${number(shares.outcome_id!)}${number(shares.amount)}${number(160)}${number(0)}`
-    await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
-    await world.rpc('anvil_impersonateAccount', [from], url)
-    const call = { from, to: shares.token_address, data }
-    const hash = await world.rpc('eth_sendTransaction', [call], url)
-    const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
-    const receipt = await eventually(mined, 'the shares have moved')
-    assert.equal((receipt as { status: string }).status, '0x1')
-  }
-
   test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
     const [person, other] = await Promise.all([setUpPerson(), setUpPerson()])
     await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
@@ -68,7 +55,8 @@ describe('the wallet of a user at the prediction market', () => {
     await executed(person, '/predmkt/order', order)
     const shares = (await atVenue(person)).find(({ kind }) => kind === 'outcome_token')!
     const [from, to] = await Promise.all([statusOf(person), statusOf(other)])
-    await moveShares(from.safe_address, to.safe_address, shares)
+    const units = BigInt(shares.amount)
+    await moveOutcomeShares(world, { from: from.safe_address, to: to.safe_address, market, outcomeId, units })
     const arrived = await eventually(async () => positionOf(other, outcomeId), 'the venue lists the shares')
     assert.deepEqual([arrived.size, arrived.cost_usd, arrived.unrealized_usd], [shares.balance, null, null])
     const [held] = await atVenue(other)
@@ -104,6 +92,38 @@ describe('the wallet of a user at the prediction market', () => {
       cash -= micros('10')
       assert.equal(await cashOf(person), cash)
     }
+  })
+
+  test('money whose second leg is refused for its gas stays in the own wallet, and the task says so', async () => {
+    const person = await setUpPerson()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '30' })
+    const usdc = world.manifest.contracts[polygon]!.usdc
+    const usdcThere = () => world.balance(polygon, person.evm, usdc)
+    const was = await usdcThere()
+    /** What a sponsor pays for the user today on Polygon is used up. */
+    const spendGas = () =>
+      database.query(
+        `update sponsor_day set wei = wei + 1e18 where chain_id = '137' and user_id =
+           (select user_id from wallet where lower(address) = lower($1))`,
+        [person.evm],
+      )
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 3_000, maxMs: 3_000 } })
+    const body = { amount_usdc: '10', destination_chain_id: base }
+    const { body: accepted } = await person.call<Ended>('POST /predmkt/withdraw', { body })
+    await spendGas()
+    const withdrawn = (await person.ended(accepted.task_id)) as unknown as Ended
+    assert.deepEqual([withdrawn.status, withdrawn.outcome], ['failed', 'partial'], JSON.stringify(withdrawn))
+    assert.match(withdrawn.error!.message, /gas budget is used up.* 10 USDC are in your wallet on Polygon/)
+    assert.equal((await usdcThere()) - was, micros('10'))
+
+    await venue('POST', '/realism', { preset: 'quiet' })
+    const before = await usdcThere()
+    const terms = { amount_usd: '20', source_chain_id: base }
+    const funded = await run(person, '/predmkt/fund-safe', terms)
+    assert.deepEqual([funded.status, funded.outcome], ['failed', 'partial'], JSON.stringify(funded))
+    assert.match(funded.error!.message, /gas budget is used up.* USDC are in your wallet on Polygon/)
+    const { remaining } = funded.result as unknown as { remaining: { place: string; amount: string } }
+    assert.deepEqual([remaining.place, BigInt(remaining.amount)], ['wallet', (await usdcThere()) - before])
   })
 
   test('the status says what the venue takes, and the key of a suspended user is revoked until the next set-up', async () => {

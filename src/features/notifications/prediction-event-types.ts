@@ -41,10 +41,25 @@ const PredictionOrderWiped = T.Object(
   },
   { $id: 'PredictionOrderCancelledData', ...open },
 )
+const PredictionExitCancelled = T.Object(
+  {
+    venue: T.String({ description: 'The venue of the market' }),
+    exit_id: T.String({ description: 'The exit, by its `id` in the list of open orders' }),
+    order_id: T.String({ description: 'Order of the purchase whose shares it protected' }),
+    task_id: T.String({ description: 'Task of the purchase' }),
+    condition_id: T.String({ description: 'Condition that the outcome belongs to' }),
+    outcome_id: T.String({ description: 'The outcome that was bought' }),
+    leg: OneOf(['tp', 'sl'] as const, { description: 'take-profit or stop-loss' }),
+    reason: T.String({ description: 'Why it sells nothing any more' }),
+    at: Time,
+  },
+  { $id: 'PredictionExitCancelledData', ...open },
+)
 
 export const predictionEvents = {
   'predmkt.trade.matched': PredictionTradeEvent,
   'predmkt.trade.confirmed': PredictionTradeEvent,
   'predmkt.trade.failed': PredictionTradeEvent,
   'predmkt.order.cancelled_by_venue': PredictionOrderWiped,
+  'predmkt.exit.cancelled': PredictionExitCancelled,
 }

@@ -12,11 +12,17 @@ import { isSuspended, walletOfRow } from './store/account-store.ts'
 import { type FillChange, finalTradeIds, namedTrade, recordTrades } from './store/fill-store.ts'
 import { changeOrder, openOrderRows, orderRow } from './store/order-store.ts'
 
-/** Compares accounts with open orders, trades or exits with the venue, each on one instance at a time. */
+/**
+ * Compares accounts with the venue, each on one instance at a time: those with open orders, trades or exits all the
+ * time, and others now and then, because another client of the same user may have traded.
+ */
 
 const idleMs = 3_000
 const busyMs = 500
 const accountsMax = 20
+const concurrencyMax = 4
+/** An account with nothing open is compared again after this time. */
+const restMs = 5 * 60_000
 /** An instance that claims an account has so long to compare it. */
 const leaseMs = 20_000
 const againMs = 2_000
@@ -35,24 +41,42 @@ export const createAccountSync = (deps: ExitDeps) => ({
 })
 
 async function syncDue(deps: ExitDeps): Promise<number> {
-  const { db, venue, clock } = deps
-  const now = clock.now()
-  const rows = await query<PredictionAccountRow>(
-    db,
-    `update prediction_account set sync_at = $3 where (user_id, venue) in (
-       select user_id, venue from prediction_account where venue = $1 and sync_at <= $2
-       order by sync_at limit $4 for update skip locked) returning *`,
-    [venue.name, now, later(now, leaseMs), accountsMax],
-  )
-  for (const row of rows)
-    await syncAccount(deps, row).catch((error: unknown) => {
-      if (!(error instanceof Fault)) throw error
-      deps.log.debug(
-        { error, user: row.user_id },
-        'prediction account not compared; the next round tries again',
-      )
-    })
+  const rows = await claimDue(deps)
+  const waiting = [...rows]
+  const work = async () => {
+    for (let row = waiting.shift(); row; row = waiting.shift()) {
+      const { user_id: user } = row
+      await syncAccount(deps, row).catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        deps.log.debug({ error, user }, 'prediction account not compared; the next round tries again')
+      })
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: concurrencyMax }, work))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
   return rows.length > 0 ? busyMs : idleMs
+}
+
+/** Claims accounts that are due, and in the room that they leave the ones that were compared long ago. */
+async function claimDue({ db, venue, clock }: ExitDeps): Promise<PredictionAccountRow[]> {
+  const now = clock.now()
+  const claim = (due: string, dueAt: Date, max: number) =>
+    query<PredictionAccountRow>(
+      db,
+      `update prediction_account set sync_at = $3 where (user_id, venue) in (
+         select user_id, venue from prediction_account a where venue = $1 and ${due}
+         limit $4 for update skip locked) returning *`,
+      [venue.name, dueAt, later(now, leaseMs), max],
+    )
+  const rows = await claim('sync_at <= $2 order by sync_at', now, accountsMax)
+  if (rows.length === accountsMax) return rows
+  const rested = await claim(
+    `sync_at is null and trades_through <= $2 and exists (select from prediction_key k
+       where k.user_id = a.user_id and k.venue = a.venue and k.revoked_at is null) order by trades_through`,
+    later(now, -restMs),
+    accountsMax - rows.length,
+  )
+  return [...rows, ...rested]
 }
 
 async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promise<void> {

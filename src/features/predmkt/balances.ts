@@ -92,7 +92,12 @@ export type SpendableShares = Spendable & { unsettledUnits: bigint }
 
 export async function sharesOf(
   deps: BalanceDeps,
-  { userId, wallet, market, outcomeId }: WalletOf & { market: PredictionMarket; outcomeId: string },
+  {
+    userId,
+    wallet,
+    market,
+    outcomeId,
+  }: WalletOf & { market: Pick<PredictionMarket, 'protocol'>; outcomeId: string },
 ): Promise<SpendableShares> {
   const { db, venue, ledger } = deps
   const owner = { userId, venue: venue.name }

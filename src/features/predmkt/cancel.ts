@@ -88,7 +88,7 @@ async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepCont
   await budget.note(data.owner, reply, now)
   switch (reply.type) {
     case 'answered':
-      return endCancel(deps, task, { ...reply, now })
+      return endCancel(deps, task, { ...(await withEarlier(deps, reply, credentials)), now })
     case 'rejected':
       return {
         ...notExecuted({ code: reply.reason, message: reply.message, upstream: 'Polymarket' }),
@@ -113,6 +113,22 @@ const cancelAtVenue = (
     ...(outcomeId !== null && { outcomeId }),
   }
   return venue.cancelMatching(filter, credentials)
+}
+
+/** So many orders are looked up that the venue has not cancelled. */
+const lookUpsMax = 50
+
+/** An order that is cancelled already counts as such: the reply to the first cancel of the task may have been lost. */
+async function withEarlier(
+  { venue }: PredmktDeps,
+  { canceled, notCanceled }: Extract<CancelReply, { type: 'answered' }>,
+  credentials: VenueCredentials,
+): Promise<Pick<CancelAnswer, 'canceled' | 'notCanceled'>> {
+  const ids = Object.keys(notCanceled).slice(0, lookUpsMax)
+  const orders = await Promise.all(ids.map((id) => venue.order(id, credentials)))
+  const earlier = ids.filter((_, index) => orders[index]?.status === 'canceled')
+  const left = Object.entries(notCanceled).filter(([id]) => !earlier.includes(id))
+  return { canceled: [...canceled, ...earlier], notCanceled: Object.fromEntries(left) }
 }
 
 const later = (task: CancelTask, { text, afterMs }: { text: string; afterMs: number | null }): Result => {

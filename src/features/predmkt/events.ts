@@ -1,6 +1,6 @@
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
-import type { PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import type { PredictionExitRow, PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import type { FillChange } from './store/fill-store.ts'
 
 /** The events of prediction markets for the user's own log. */
@@ -53,6 +53,22 @@ export const cancelledByVenue = (order: PredictionOrderRow, now: Date): NewEvent
     leg: order.leg,
     size: usd(BigInt(order.size)),
     matched: usd(BigInt(order.matched)),
+    at: now.toISOString(),
+  },
+})
+
+export const exitCancelled = (exit: PredictionExitRow, reason: string, now: Date): NewEvent => ({
+  type: 'predmkt.exit.cancelled',
+  subject: { kind: 'prediction_exit', id: exit.id },
+  data: {
+    venue: exit.venue,
+    exit_id: exit.id,
+    order_id: exit.entry_order_id,
+    task_id: exit.entry_task_id,
+    condition_id: exit.market_id,
+    outcome_id: exit.outcome_id,
+    leg: exit.leg,
+    reason,
     at: now.toISOString(),
   },
 })

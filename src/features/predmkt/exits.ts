@@ -7,14 +7,16 @@ import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Admission, TaskKind } from '#kernel/task/task.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import { credentialsOf } from './account-checks.ts'
 import { sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { exitCancelled } from './events.ts'
 import type { ExitTaskData } from './exit-task.ts'
 import { orderFacts, orderMs } from './order-admission.ts'
 import type { StoredTerms } from './order-task.ts'
 import { changeExit, endPair, openExits } from './store/exit-store.ts'
 import { fillsOfOrder } from './store/fill-store.ts'
-import { isEndStatus, orderRow, soldOfEntry } from './store/order-store.ts'
+import { isEndStatus, leastUnits, orderRow, soldOfEntry } from './store/order-store.ts'
 
 /**
  * Take-profit and stop-loss. A take-profit rests in the book for settled shares; a stop-loss, and a take-profit below
@@ -25,10 +27,12 @@ export type ExitDeps = PredmktDeps & { exitTasks: TaskKind }
 type Watched = { userId: string; venue: string; wallet: VenueWallet; now: Date }
 
 const dollar = 1_000_000n
-/** How long an exit waits whose sale has failed. */
+/** How long an exit waits whose sale has failed, or whose shares were not there to sell. */
 const retryMs = 15_000
-/** The venue sells nothing smaller, so that a rest below is none. */
-const leastUnits = 10_000n
+/** How often the shares of an exit are read that waits for its price. */
+const sharesMs = 15_000
+/** The error of an exit while its shares are not in the wallet, and once it has ended for that. */
+const goneText = 'The shares of the purchase are not in the wallet any more'
 /** Percentages have four decimals: one percent is ten thousand. */
 const wholePercentage = 1_000_000n
 
@@ -44,16 +48,14 @@ export async function advanceExits(deps: ExitDeps, watched: Watched): Promise<nu
 
 type Advancing = Watched & { exit: PredictionExitRow; exits: readonly PredictionExitRow[] }
 
-/** Whether the other exit of the purchase sells now: it needs the shares, and has cancelled this one's order. */
-const isPairSelling = ({ exit, exits }: Advancing): boolean =>
-  exits.some(
-    ({ id, entry_task_id, state }) =>
-      id !== exit.id && entry_task_id === exit.entry_task_id && state === 'executing',
-  )
+/** The other exit of the purchase, while it is open. */
+const pairOf = ({ exit, exits }: Advancing): PredictionExitRow | undefined =>
+  exits.find(({ id, entry_task_id }) => id !== exit.id && entry_task_id === exit.entry_task_id)
 
 async function advanceExit(deps: ExitDeps, advancing: Advancing): Promise<void> {
   const { state, error, updated_at: updatedAt } = advancing.exit
-  if (state !== 'executing' && isPairSelling(advancing)) return
+  // The other exit needs the shares while it sells, and has cancelled the order of this one.
+  if (state !== 'executing' && pairOf(advancing)?.state === 'executing') return
   if (state !== 'executing' && error !== null && advancing.now < later(updatedAt, retryMs)) return
   switch (state) {
     case 'waiting':
@@ -83,18 +85,79 @@ async function entryOf(db: Queryable, orderId: string): Promise<Entry | undefine
   }
 }
 
-type Left = { market: PredictionMarket; settledUnits: bigint; lockedUnits?: bigint }
+type Left = {
+  /** Shares of the purchase that can be sold now. */
+  sizeUnits: bigint
+  /** Whether the exits of the purchase have sold its shares, and all of it is settled. */
+  isSold: boolean
+  isSettling: boolean
+  /** Whether the wallet has no shares of the outcome, neither free ones nor such that an order holds. */
+  isGone: boolean
+}
 
-/** Shares of the purchase that are still there; `lockedUnits` are those that the order of the other exit holds. */
-async function leftUnits(
+/** What is left of the purchase; `lockedUnits` are shares that the order of the other exit holds. */
+async function leftOf(
   deps: ExitDeps,
   { exit, wallet, userId }: Advancing,
-  { market, settledUnits, lockedUnits = 0n }: Left,
-): Promise<bigint> {
-  const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: exit.outcome_id })
-  const heldUnits = freeUnits + lockedUnits
-  const ownUnits = settledUnits - (await soldOfEntry(deps.db, exit.entry_order_id))
-  return heldUnits < ownUnits ? heldUnits : ownUnits
+  { row: { protocol }, settledUnits }: Entry,
+  lockedUnits = 0n,
+): Promise<Left> {
+  const [{ freeUnits, lockedUnits: heldUnits }, sold] = await Promise.all([
+    sharesOf(deps, { userId, wallet, market: { protocol }, outcomeId: exit.outcome_id }),
+    soldOfEntry(deps.db, exit.entry_order_id),
+  ])
+  const sellableUnits = freeUnits + lockedUnits
+  const ownUnits = settledUnits - sold.soldUnits
+  return {
+    sizeUnits: sellableUnits < ownUnits ? sellableUnits : ownUnits,
+    isSold: ownUnits < leastUnits && !sold.isSettling,
+    isSettling: sold.isSettling,
+    isGone: freeUnits + heldUnits < leastUnits,
+  }
+}
+
+/**
+ * Ends an exit whose shares were sold, or are not in the wallet any more. A single node may lag, so that they have to
+ * be missing twice. Where other orders hold them, the exit waits until these end.
+ */
+async function restWithoutShares(deps: ExitDeps, advancing: Advancing, left: Left): Promise<void> {
+  const { exit, now } = advancing
+  const { id, state } = exit
+  if (left.isSold) {
+    // The other exit ends with its order, and then ends this one.
+    if (pairOf(advancing)?.state === 'resting') return
+    await changeExit(deps.db, { id, from: state, state: 'filled', now })
+    return endPair(deps.db, exit, now)
+  }
+  const isGone = left.isGone && !left.isSettling
+  if (isGone && exit.error === goneText) return endExit(deps, advancing, goneText)
+  const error = isGone ? goneText : 'Other orders hold the shares of the purchase'
+  await changeExit(deps.db, { id, from: state, state, error, now })
+}
+
+/** Cancels the order of an exit whose shares are not in the wallet any more: a match of it would fail. */
+async function watchResting(deps: ExitDeps, advancing: Advancing, orderId: string): Promise<void> {
+  const { exit, userId, now } = advancing
+  if (now < later(exit.updated_at, sharesMs)) return
+  const entry = await entryOf(deps.db, exit.entry_order_id)
+  if (!entry) return
+  const { isGone, isSettling } = await leftOf(deps, advancing, entry)
+  if (isGone && !isSettling && exit.error === goneText)
+    await deps.venue.cancelOrders([orderId], await credentialsOf(deps, userId))
+  const error = isGone && !isSettling ? { error: goneText } : {}
+  await changeExit(deps.db, { id: exit.id, from: 'resting', state: 'resting', now, ...error })
+}
+
+/** Ends an exit that sells nothing any more, and says so. */
+async function endExit(deps: ExitDeps, { exit, userId, now }: Advancing, reason: string): Promise<void> {
+  const { transact, events } = deps
+  const isEnded = await transact(async (tx) => {
+    const change = { id: exit.id, from: exit.state, state: 'cancelled' as const, error: reason, now }
+    if (!(await changeExit(tx, change))) return false
+    await events.add(tx, userId, [exitCancelled(exit, reason, now)])
+    return true
+  })
+  if (isEnded) events.notify(userId)
 }
 
 /** Arms an exit once its purchase has ended and every share of it is settled. */
@@ -110,8 +173,10 @@ async function activate(deps: ExitDeps, advancing: Advancing): Promise<void> {
   if (!market) return
   if (isOver(market)) return endOfMarket(deps, advancing)
   const trigger = exit.trigger_price ?? triggerOf(exit, entry.averageMicros, market)
-  const sizeUnits = await leftUnits(deps, advancing, { market, settledUnits: entry.settledUnits })
-  if (sizeUnits < leastUnits) return
+  const pair = await pairOrder(deps, advancing)
+  const left = await leftOf(deps, advancing, entry, pair.lockedUnits)
+  const { sizeUnits } = left
+  if (sizeUnits < leastUnits) return restWithoutShares(deps, advancing, left)
   const isWatched = exit.leg === 'sl' || sizeUnits < market.minSizeUnits
   if (isWatched)
     return void (await changeExit(db, { id: exit.id, from, state: 'watched', trigger_price: trigger, now }))
@@ -135,10 +200,8 @@ async function activate(deps: ExitDeps, advancing: Advancing): Promise<void> {
 
 const isOver = ({ isClosed, payoutMicros }: PredictionMarket): boolean => isClosed || payoutMicros !== null
 
-const endOfMarket = async ({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> => {
-  const { id, state } = exit
-  await changeExit(db, { id, from: state, state: 'cancelled', now, error: 'The market is closed' })
-}
+const endOfMarket = (deps: ExitDeps, advancing: Advancing): Promise<void> =>
+  endExit(deps, advancing, 'The market is closed')
 
 const triggerOf = (
   exit: PredictionExitRow,
@@ -192,20 +255,40 @@ async function moveExit(...moved: Parameters<typeof changeExit>): Promise<void> 
   if (!(await changeExit(...moved))) throw new Fault('conflict', 'The exit has changed meanwhile')
 }
 
-async function followResting({ db }: ExitDeps, { exit, now }: Advancing): Promise<void> {
+async function followResting(deps: ExitDeps, advancing: Advancing): Promise<void> {
+  const { db } = deps
+  const { exit, now } = advancing
   const row = exit.order_id === null ? undefined : await orderRow(db, exit.order_id)
-  if (!row || row.ended_at === null) return
-  if (row.status === 'matched') {
-    await changeExit(db, { id: exit.id, from: 'resting', state: 'filled', now })
+  if (!row) return
+  if (row.ended_at === null) return watchResting(deps, advancing, row.order_id)
+  const from = 'resting' as const
+  if (row.status === 'resolved') return endOfMarket(deps, advancing)
+  // The venue has wiped the order, so it is placed anew; a cancel of the user has ended the exit itself.
+  if (row.status !== 'matched')
+    return void (await changeExit(db, { id: exit.id, from, state: 'waiting', now }))
+  const fills = await fillsOfOrder(db, row.order_id)
+  const unitsOf = (state: string) =>
+    fills.reduce((sum, { settlement, size }) => (settlement === state ? sum + BigInt(size) : sum), 0n)
+  const [confirmed, failed] = [unitsOf('confirmed'), unitsOf('failed')]
+  if (confirmed + failed < BigInt(row.matched)) return
+  if (failed === 0n) {
+    await changeExit(db, { id: exit.id, from, state: 'filled', now })
     return endPair(db, exit, now)
   }
-  // The venue has wiped the order, so it is placed anew; a cancel of the user has ended the exit itself.
-  const state = row.status === 'resolved' ? 'cancelled' : 'waiting'
-  await changeExit(db, { id: exit.id, from: 'resting', state, now })
+  await changeExit(db, { id: exit.id, from, state: 'waiting', now, error: 'The settlement of a sale failed' })
+}
+
+/** The resting order of the purchase's other exit, whose shares a sale needs. */
+async function pairOrder({ db }: ExitDeps, advancing: Advancing) {
+  const pair = pairOf(advancing)
+  const orderId = pair?.state === 'resting' ? pair.order_id : null
+  const order = orderId === null ? undefined : await orderRow(db, orderId)
+  const lockedUnits = order && order.ended_at === null ? BigInt(order.size) - BigInt(order.matched) : 0n
+  return { orderId, lockedUnits }
 }
 
 async function watchBid(deps: ExitDeps, advancing: Advancing): Promise<void> {
-  const { exit, exits, wallet, userId, now } = advancing
+  const { exit, wallet, userId, now } = advancing
   const trigger = exit.trigger_price
   if (trigger === null) return
   const book = await deps.venue.book(exit.outcome_id).catch((fault: unknown) => {
@@ -215,32 +298,22 @@ async function watchBid(deps: ExitDeps, advancing: Advancing): Promise<void> {
   const bid = book?.bids[0]?.priceMicros
   if (bid === undefined) {
     const closed = await deps.venue.market({ outcomeId: exit.outcome_id })
-    return closed && isOver(closed) ? endOfMarket(deps, advancing) : undefined
+    if (closed && isOver(closed)) return endOfMarket(deps, advancing)
   }
-  const isReached = exit.leg === 'tp' ? bid >= trigger : bid <= trigger
-  if (!isReached) return
-  const [entry, market] = await Promise.all([
-    entryOf(deps.db, exit.entry_order_id),
-    deps.venue.market({ outcomeId: exit.outcome_id }),
-  ])
-  if (!entry || !market) return
-  const pair = exits.find((each) => each.entry_task_id === exit.entry_task_id && each.id !== exit.id)
-  const resting = pair?.state === 'resting' ? pair : undefined
-  const order = resting?.order_id ? await orderRow(deps.db, resting.order_id) : undefined
-  const lockedUnits = order && order.ended_at === null ? BigInt(order.size) - BigInt(order.matched) : 0n
-  const { settledUnits } = entry
-  const sizeUnits = await leftUnits(deps, advancing, { market, settledUnits, lockedUnits })
-  if (sizeUnits < leastUnits) return
+  const isReached = bid !== undefined && (exit.leg === 'tp' ? bid >= trigger : bid <= trigger)
+  const isDue = now >= later(exit.updated_at, sharesMs)
+  if (!isReached && !isDue) return
+  const [entry, pair] = await Promise.all([entryOf(deps.db, exit.entry_order_id), pairOrder(deps, advancing)])
+  if (!entry) return
+  const left = await leftOf(deps, advancing, entry, pair.lockedUnits)
+  const { sizeUnits } = left
+  if (sizeUnits < leastUnits) return restWithoutShares(deps, advancing, left)
+  if (!isReached)
+    return void (await changeExit(deps.db, { id: exit.id, from: 'watched', state: 'watched', now }))
   const priceMicros = exit.leg === 'tp' ? trigger : null
   const terms = sale(exit.outcome_id, { timeInForce: 'fak', priceMicros, sizeUnits })
   await deps.transact(async (tx) => {
-    const taskId = await start(deps, tx, {
-      userId,
-      exit,
-      wallet,
-      terms,
-      replaces: resting?.order_id ?? null,
-    })
+    const taskId = await start(deps, tx, { userId, exit, wallet, terms, replaces: pair.orderId })
     await moveExit(tx, { id: exit.id, from: 'watched', state: 'executing', exit_task_id: taskId, now })
   })
 }
@@ -267,7 +340,9 @@ async function followTask({ db }: ExitDeps, { exit, now }: Advancing): Promise<v
       order_id: result.order_id ?? null,
       now,
     }))
-  if (task.outcome === 'executed') {
+  const order = result.order_id === undefined ? undefined : await orderRow(db, result.order_id)
+  const isWhole = order !== undefined && BigInt(order.matched) >= BigInt(order.size)
+  if (task.outcome === 'executed' && isWhole) {
     await changeExit(db, { id: exit.id, from, state: 'filled', order_id: result.order_id ?? null, now })
     return endPair(db, exit, now)
   }

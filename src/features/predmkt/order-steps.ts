@@ -268,7 +268,7 @@ async function afterRefusal(deps: PredmktDeps, given: Refused): Promise<OrderSte
  */
 async function afterShortage(
   deps: PredmktDeps,
-  { task, credentials, message }: Refused,
+  { task, credentials, reason, message }: Refused,
   rejected: Pick<OrderStepResult, 'effects' | 'writes'>,
 ): Promise<OrderStepResult> {
   const { venue } = deps
@@ -285,8 +285,11 @@ async function afterShortage(
     venue.balance(asset, wallet.kind, credentials),
     cashOf(deps, { userId: task.userId, wallet }),
   ])
+  // The venue knows the balance as well, so that other open orders hold it.
+  const needed = BigInt(terms.side === 'buy' ? task.data.cost_units : terms.sizeUnits!)
+  const isHeld = reason === 'insufficient_balance' && known.balanceUnits >= needed
   return {
-    ...refused('venue_balance_lag', message, {
+    ...refused(isHeld ? reason : 'venue_balance_lag', message, {
       venue_balance: fromUnits(known.balanceUnits, usdcDecimals),
       ...(asset === 'cash' && { chain_balance: fromUnits(cash.totalUnits, usdcDecimals) }),
     }),

@@ -1,12 +1,13 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { mulDiv, toUnits, usdcDecimals } from '#kernel/money/money.ts'
+import type { VenuePosition } from '#kernel/money/prediction-venue.ts'
 import type { PredictionRedemptionRow } from '#store/tables/predmkt.ts'
 import { chainShares } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { protocolView, usd } from './market-views.ts'
 import type { recordEntries } from './record-contract.ts'
-import { accountOf, walletOfRow } from './store/account-store.ts'
+import { accountOf, scheduleRested, walletOfRow } from './store/account-store.ts'
 import { type FillSums, fillSums, recentFills } from './store/fill-store.ts'
 import { redemptionsOf, transfersOf } from './store/redemption-store.ts'
 
@@ -18,6 +19,8 @@ export type PositionsReader = (userId: string) => Promise<PositionsView>
 type ActivityView = Static<(typeof recordEntries)['activity']['output']>
 
 const dollar = 1_000_000n
+/** The venue's list of positions is read up to so many pages. */
+const pagesMax = 4
 
 /** Cost of what is left, and what was earned: sales and redemptions take cost at the average purchase price. */
 export function profitOf(
@@ -54,9 +57,10 @@ export const createPositions =
       fillSums(db, owner),
       redemptionsOf(db, owner),
       accountOf(db, owner),
+      scheduleRested(db, owner, clock.now()),
     ])
     const wallet = account && walletOfRow(account).wallet
-    const outcomes = [...sums, ...(wallet ? await fromElsewhere(deps, wallet, sums) : [])]
+    const outcomes = wallet ? await outcomesOf(deps, wallet, sums) : sums
     const held = wallet ? await chainShares(deps, wallet, outcomes.map(sharesOfRow)) : []
     const views = await Promise.all(
       outcomes.map((sum, index) =>
@@ -71,7 +75,10 @@ export const createPositions =
     return { positions, positions_value_usd: usd(total), as_of: clock.now().toISOString() }
   }
 
-const sharesOfRow = ({ protocol, outcome_id: outcomeId }: FillSums) => ({ market: { protocol }, outcomeId })
+export const sharesOfRow = ({ protocol, outcome_id: outcomeId }: FillSums) => ({
+  market: { protocol },
+  outcomeId,
+})
 
 const nothingTraded = {
   bought: '0',
@@ -82,19 +89,30 @@ const nothingTraded = {
   unsettled_sell: '0',
 }
 
-/** Outcomes that the wallet has without a trade here, by the venue's public record; the chain says how many shares. */
-async function fromElsewhere(
-  { venue }: PredmktDeps,
+/**
+ * Outcomes that the wallet traded here, and those that it has from elsewhere by the venue's public record; the chain
+ * says how many shares there are.
+ */
+export async function outcomesOf(
+  { venue }: Pick<PredmktDeps, 'venue'>,
   wallet: string,
   sums: readonly FillSums[],
 ): Promise<FillSums[]> {
-  const listed = await venue.positions(wallet).catch(ignoreFault)
+  const listed: VenuePosition[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < pagesMax; page += 1) {
+    const found = await venue.positions(wallet, cursor).catch(ignoreFault)
+    listed.push(...(found?.items ?? []))
+    cursor = found?.nextCursor ?? undefined
+    if (cursor === undefined) break
+  }
   const known = new Set(sums.map(({ outcome_id }) => outcome_id))
-  return (listed?.items ?? []).flatMap(({ outcomeId, marketId, outcome, title }) => {
+  const fromElsewhere = listed.flatMap(({ outcomeId, marketId, outcome, title }) => {
     const protocol = venue.protocolOf(outcomeId)
     if (known.has(outcomeId) || protocol === undefined) return []
     return { ...nothingTraded, outcome_id: outcomeId, market_id: marketId, outcome, title, protocol }
   })
+  return [...sums, ...fromElsewhere]
 }
 
 type Held = {

@@ -5,6 +5,7 @@ import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { StepResultOf, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -12,8 +13,9 @@ import { tradingAccount } from './account-checks.ts'
 import { chainShares, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
-import { profitOf, redeemedOf } from './positions.ts'
+import { outcomesOf, profitOf, redeemedOf, sharesOfRow } from './positions.ts'
 import { type RelayTaskData, relayDriver } from './relay-action.ts'
+import { isWalletTaken } from './store/account-store.ts'
 import { fillSums } from './store/fill-store.ts'
 import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
 
@@ -40,6 +42,9 @@ const dollar = 1_000_000n
 const operation = 'predmkt_redeem'
 /** The venue lists its own redemptions a little after the chain has them. */
 const listedWithinMs = 10_000
+/** A redemption that another task recorded so long before this one may be the same one. */
+const overlapMs = 60_000
+const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 
 export const createRedeem = (deps: PredmktDeps) =>
   taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps) })
@@ -96,7 +101,10 @@ async function oneTarget(deps: PredmktDeps, userId: string, data: RedeemTaskData
 
 async function allTargets(deps: PredmktDeps, userId: string, wallet: string): Promise<Target[]> {
   const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
-  const ids = [...new Set(sums.filter(({ bought }) => bought !== '0').map(({ market_id }) => market_id))]
+  const outcomes = await outcomesOf(deps, wallet, sums)
+  const units = await chainShares(deps, wallet, outcomes.map(sharesOfRow))
+  const held = outcomes.filter((_, index) => units[index] !== 0n)
+  const ids = [...new Set(held.map(({ market_id }) => market_id))]
   const targets: Target[] = []
   for (const marketId of ids) {
     const market = await deps.venue.market({ marketId })
@@ -190,13 +198,31 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
     }),
     async plan(task) {
       const open = await remaining(deps, task.data)
-      if (open.length === 0) return redeemedByVenue(deps, task)
+      if (open.length === 0) return (await isTaken(deps, task)) ? waiting(task) : redeemedByVenue(deps, task)
       const calls = open.flatMap(({ market, target }) => callsOf(deps, market, target))
       return { calls, facts: facts(deps) }
     },
     settle: (task, { txHash, receipt }, { now }) => redeemed(deps, task, { txHash, receipt, now }),
   })
   return effect as Steps<RedeemTaskData, StepName>
+}
+
+/** Whether another task has an action of the wallet in flight, which may be the one that redeems these shares. */
+const isTaken = ({ db, venue }: PredmktDeps, { id, userId }: RedeemTask): Promise<boolean> =>
+  isWalletTaken(db, { userId, venue: venue.name }, id)
+
+const waiting = (task: RedeemTask): Result => ({ ...pollAgain(task, 'sign', pollBackoff), state: 'waiting' })
+
+/** The targets whose shares no other task of the user has redeemed meanwhile. */
+async function unclaimed(deps: PredmktDeps, { id, userId, data, createdAt }: RedeemTask): Promise<Target[]> {
+  const rows = await redemptionsOf(deps.db, { userId, venue: deps.venue.name })
+  const since = later(createdAt, -overlapMs)
+  const claimed = rows.filter((row) => row.task_id !== id && row.at >= since)
+  return data.targets.filter(({ shares }) =>
+    shares.some(
+      ({ outcome_id, units }) => units !== '0' && !claimed.some((row) => row.outcome_id === outcome_id),
+    ),
+  )
 }
 
 /** The targets of which the wallet still has shares. */
@@ -239,20 +265,20 @@ function paidBy(deps: PredmktDeps, { wallet }: RedeemTaskData, receipt: Receipt 
   return sum(paid.map(({ amountUnits }) => amountUnits))
 }
 
-type Paid = Redeemed & { paidUnits: bigint; expectedUnits: bigint }
+type Paid = Redeemed & { targets: readonly Target[]; paidUnits: bigint; isOwn: boolean }
 
 /** Says who redeemed a market: the chain redeems shares that are gone without a payout, where the venue was faster. */
 async function attribution(
   deps: PredmktDeps,
   { data, createdAt }: RedeemTask,
-  { txHash, receipt, paidUnits, expectedUnits, now }: Paid,
+  { targets, txHash, receipt, paidUnits, isOwn, now }: Paid,
 ) {
   const own = { by: 'us' as const, txHash }
-  if (receipt !== null && paidUnits >= expectedUnits) return () => own
+  if (isOwn) return () => own
   const byVenue = await venueRedemptions(deps, data, txHash)
   const hashOf = ({ market_id }: Target) => byVenue.get(market_id.toLowerCase())
   const isAllByVenue = receipt === null || paidUnits === 0n
-  const isListed = data.targets.every((target) => !isAllByVenue || hashOf(target) !== undefined)
+  const isListed = targets.every((target) => !isAllByVenue || hashOf(target) !== undefined)
   if (!isListed && now < later(createdAt, listedWithinMs))
     throw new Fault('unavailable', 'The venue does not list its redemption yet')
   return (target: Target) =>
@@ -268,10 +294,13 @@ async function redeemed(
 ): Promise<Result> {
   const { data, userId } = task
   const paidUnits = paidBy(deps, data, receipt)
-  const expectedUnits = sum(data.targets.map(payoutOf))
-  const redemptionOf = await attribution(deps, task, { txHash, receipt, paidUnits, expectedUnits, now })
-  const payoutOfVenue = sum(data.targets.filter((each) => redemptionOf(each).by === 'venue').map(payoutOf))
-  const rows = data.targets.map((target) => {
+  const isOwn = receipt !== null && paidUnits >= sum(data.targets.map(payoutOf))
+  const targets = isOwn ? data.targets : await unclaimed(deps, task)
+  if (targets.length === 0)
+    return notExecuted({ code: 'no_position', message: 'Another task has redeemed these shares meanwhile' })
+  const redemptionOf = await attribution(deps, task, { targets, txHash, receipt, paidUnits, isOwn, now })
+  const payoutOfVenue = sum(targets.filter((each) => redemptionOf(each).by === 'venue').map(payoutOf))
+  const rows = targets.map((target) => {
     const { by, txHash } = redemptionOf(target)
     return {
       condition_id: target.market_id,
@@ -292,7 +321,7 @@ async function redeemed(
     },
     data: { progress: null },
     async writes(tx: Tx) {
-      for (const target of data.targets)
+      for (const target of targets)
         for (const { outcome_id, units, payout } of target.shares)
           if (units !== '0')
             await addRedemption(tx, {

@@ -5,6 +5,7 @@ import type { RelayReply, RelayState, VenueRelayer } from '#kernel/money/predict
 import type { Effect } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { PredmktDeps } from './deps.ts'
+import { laterTexts } from './order-steps.ts'
 import { bodyOfEffect } from './signed-effect.ts'
 
 /** What became of an action that the relayer was sent, by its record and by the chain. */
@@ -81,7 +82,8 @@ function replyFound(reply: RelayReply, now: Date): Found {
       return { type: 'rejected', code: reply.reason, message: reply.message }
     case 'later': {
       if (reply.retryAfterMs === null) return { type: 'rateLimited' }
-      return { type: 'later', until: later(now, reply.retryAfterMs), message: reply.message }
+      const message = `${laterTexts[reply.reason]} (${reply.message})`
+      return { type: 'later', until: later(now, reply.retryAfterMs), message }
     }
     case 'not_sent':
       return { type: 'rateLimited' }

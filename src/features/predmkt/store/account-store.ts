@@ -1,9 +1,13 @@
+import { later } from '#kernel/clock.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { PredictionAccountRow } from '#store/tables/predmkt.ts'
 
 /** The account of a user at a prediction market: its wallet, and what of its set-up is done. */
+
+/** What a user reads again within this time has just been compared. */
+const restedMs = 15_000
 
 export type AccountKey = { userId: string; venue: string }
 
@@ -65,6 +69,21 @@ export async function takeWallet(tx: Tx, { userId, venue }: AccountKey, taskId: 
   return rows.length > 0
 }
 
+/** Whether the wallet is taken by a task that still runs, other than this one. */
+export async function isWalletTaken(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  taskId: string,
+): Promise<boolean> {
+  const rows = await query(
+    db,
+    `select 1 from prediction_account join task on id = relayer_task_id
+     where prediction_account.user_id = $1 and venue = $2 and id <> $3 and status in ('pending', 'running')`,
+    [userId, venue, taskId],
+  )
+  return rows.length > 0
+}
+
 export async function releaseWallet(tx: Tx, { userId, venue }: AccountKey, taskId: string): Promise<void> {
   await query(
     tx,
@@ -88,6 +107,16 @@ export async function scheduleSync(db: Queryable, { userId, venue }: AccountKey,
     db,
     `update prediction_account set sync_at = least(coalesce(sync_at, $3), $3) where user_id = $1 and venue = $2`,
     [userId, venue, at],
+  )
+}
+
+/** Makes an account due at once that nothing is open for, unless it was compared a moment ago. */
+export async function scheduleRested(db: Queryable, { userId, venue }: AccountKey, now: Date): Promise<void> {
+  await query(
+    db,
+    `update prediction_account set sync_at = $3
+     where user_id = $1 and venue = $2 and sync_at is null and trades_through <= $4`,
+    [userId, venue, now, later(now, -restedMs)],
   )
 }
 

@@ -66,7 +66,8 @@ export async function changeExit(
 ): Promise<boolean> {
   const rows = await query(
     db,
-    `update prediction_exit set state = $2, order_id = coalesce($3, order_id),
+    `update prediction_exit set state = $2,
+       order_id = case when $2 = 'executing' then null else coalesce($3, order_id) end,
        exit_task_id = coalesce($4, exit_task_id), error = $5, trigger_price = coalesce($6, trigger_price),
        updated_at = $7
      where id = $1 and state = $8 returning id`,
@@ -89,16 +90,26 @@ export async function endPair(
   )
 }
 
-/** Ends exits whose resting order was cancelled on purpose, so that they are not placed again. */
+/** Notes the order that the task of an exit signs; returns false if the exit was cancelled meanwhile. */
+export async function setExitOrder(tx: Tx, taskId: string, orderId: string): Promise<boolean> {
+  const rows = await query(
+    tx,
+    `update prediction_exit set order_id = $2 where exit_task_id = $1 and state = 'executing' returning id`,
+    [taskId, orderId],
+  )
+  return rows.length > 0
+}
+
+/** Ends exits whose order was cancelled on purpose, so that they are not placed again. */
 export async function endExitsOfOrders(db: Queryable, orderIds: readonly string[], now: Date): Promise<void> {
   await query(
     db,
-    `update prediction_exit set state = 'cancelled', updated_at = $2 where order_id = any($1) and state = 'resting'`,
+    `update prediction_exit set state = 'cancelled', updated_at = $2 where order_id = any($1) and state in ('resting', 'executing')`,
     [orderIds, now],
   )
 }
 
-/** Ends the exits of a user that wait or are watched, of some orders, a market, an outcome, or all. */
+/** Ends the exits of a user that have no order yet: some of them, those of a market, of an outcome, or all. */
 export async function cancelExits(
   db: Queryable,
   { userId, venue }: AccountKey,
@@ -112,7 +123,8 @@ export async function cancelExits(
   const rows = await query<{ id: string }>(
     db,
     `update prediction_exit set state = 'cancelled', updated_at = $6
-     where user_id = $1 and venue = $2 and state in ('waiting', 'watched')
+     where user_id = $1 and venue = $2
+       and (state in ('waiting', 'watched') or (state = 'executing' and order_id is null))
        and ($3::uuid[] is null or id = any($3)) and ($4::text is null or market_id = $4)
        and ($5::text is null or outcome_id = $5) returning id`,
     [userId, venue, ids, marketId, outcomeId, now],

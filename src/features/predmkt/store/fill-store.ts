@@ -100,6 +100,17 @@ export const fillsOfOrder = (db: Queryable, orderId: string): Promise<Prediction
     builder.selectFrom('prediction_fill').selectAll().where('order_id', '=', orderId).orderBy('matched_at'),
   )
 
+/** What the confirmed trades of an order have bought or sold. */
+export async function settledOfOrder(db: Queryable, orderId: string): Promise<bigint> {
+  const [row] = await query<{ units: string }>(
+    db,
+    `select coalesce(sum(size), 0) as units from prediction_fill
+     where order_id = $1 and settlement = 'confirmed'`,
+    [orderId],
+  )
+  return BigInt(row?.units ?? 0)
+}
+
 export const recentFills = (
   db: Queryable,
   { userId, venue }: AccountKey,

@@ -109,6 +109,9 @@ export async function changeOrder(
   return rows.length > 0
 }
 
+/** The venue sells nothing smaller, so that less is left of no purchase. */
+export const leastUnits = 10_000n
+
 const unsettled = `settlement not in ('confirmed', 'failed')`
 
 /** An exit has no hold in the ledger, so its order locks the shares from its signature on. */
@@ -161,13 +164,22 @@ export async function unsettledOf(
 }
 
 /** What the exits of a purchase have sold or are selling; a match that failed has sold nothing. */
-export async function soldOfEntry(db: Queryable, entryOrderId: string): Promise<bigint> {
-  const [row] = await query<{ units: string }>(
+export async function soldOfEntry(
+  db: Queryable,
+  entryOrderId: string,
+): Promise<{ soldUnits: bigint; isSettling: boolean }> {
+  const [row] = await query<{ units: string; is_settling: boolean }>(
     db,
-    `select coalesce(sum(o.matched - (select coalesce(sum(f.size), 0) from prediction_fill f
-       where f.order_id = o.order_id and f.settlement = 'failed')), 0) as units
-     from prediction_order o where o.entry_order_id = $1`,
+    // The venue lists a match a little after it counts it, and may take one back that failed.
+    `select coalesce(sum(greatest(o.matched, f.listed) - f.failed), 0) as units,
+       coalesce(bool_or(greatest(o.matched, f.listed) > f.final), false) as is_settling
+     from prediction_order o cross join lateral (
+       select coalesce(sum(size), 0) as listed,
+         coalesce(sum(size) filter (where settlement = 'failed'), 0) as failed,
+         coalesce(sum(size) filter (where settlement in ('confirmed', 'failed')), 0) as final
+       from prediction_fill where order_id = o.order_id) f
+     where o.entry_order_id = $1`,
     [entryOrderId],
   )
-  return BigInt(row?.units ?? 0)
+  return { soldUnits: BigInt(row?.units ?? 0), isSettling: row?.is_settling ?? false }
 }

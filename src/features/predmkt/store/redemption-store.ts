@@ -17,13 +17,15 @@ type NewRedemption = AccountKey & {
   now: Date
 }
 
-/** An outcome is redeemed once; a second report of it changes nothing. */
+/** Shares of an outcome that came after its redemption are redeemed by another task, and added. */
 export async function addRedemption(tx: Tx, row: NewRedemption): Promise<void> {
   await query(
     tx,
-    `insert into prediction_redemption (user_id, venue, market_id, outcome_id, title, shares, payout, tx_hash,
+    `insert into prediction_redemption as r (user_id, venue, market_id, outcome_id, title, shares, payout, tx_hash,
        redeemed_by, task_id, at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     on conflict (user_id, venue, market_id, outcome_id) do nothing`,
+     on conflict (user_id, venue, market_id, outcome_id) do update set shares = r.shares + excluded.shares,
+       payout = r.payout + excluded.payout, tx_hash = excluded.tx_hash, redeemed_by = excluded.redeemed_by,
+       task_id = excluded.task_id, at = excluded.at`,
     [
       row.userId,
       row.venue,

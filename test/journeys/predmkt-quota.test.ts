@@ -1,0 +1,69 @@
+/** Set-ups while the quota of the prediction market's relayer is used up. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { eventually, freshGateway } from '../harness/gateway.ts'
+import { bySize } from '../proof/support/seed.ts'
+import { type Ended, executed, predictionVenue, statusOf } from './predmkt-calls.ts'
+import { createFundedPerson, type Person } from './users.ts'
+
+const usersCount = bySize({ short: 2, full: 20, nightly: 20 })
+const resetMs = bySize({ short: 6_000, full: 20_000, nightly: 20_000 })
+/** The wallet, and its approvals. */
+const actionsPerUser = 2
+type Counted = { fault: { endpoint?: string }; struck: number }
+
+describe('a quota of the relayer that is used up', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let venue: ReturnType<typeof predictionVenue>
+  before(async () => {
+    gateway = await freshGateway(
+      { RATE_MONEY: '0', RATE_READ: '0' },
+      { ownWorld: 'the quota of its relayer is used up' },
+    )
+    venue = predictionVenue(gateway.world)
+  })
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  const newcomer = async (): Promise<Person> => {
+    const person = await createFundedPerson(gateway.url)
+    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
+    return person
+  }
+  const requests = async () =>
+    (await venue<Counted[]>('GET', '/faults')).find(({ fault }) => fault.endpoint === 'relayer')!.struck
+
+  test('one more set-up waits with the time of the reset, asks nothing until then, and ends by itself', async () => {
+    const people = await Promise.all(Array.from({ length: usersCount }, newcomer))
+    const late = await newcomer()
+    await venue('POST', '/relayer-quota', { resetsInMs: 3_600_000 })
+    await venue('POST', '/realism', { relayer: { dailyQuota: usersCount * actionsPerUser } })
+    await Promise.all(people.map((person) => executed(person, '/predmkt/setup')))
+
+    await venue('POST', '/relayer-quota', { resetsInMs: resetMs })
+    await venue('POST', '/faults', { effect: 'latency', latencyMs: 1, endpoint: 'relayer' })
+    const resetsAtMs = Date.now() + resetMs
+    const { body: task } = await late.call<Ended>('POST /predmkt/setup', { body: {} })
+    const text = await eventually(async () => {
+      const now = await late.call<Ended>(`GET /v1/tasks/${task.task_id}`)
+      assert.ok(['pending', 'running'].includes(now.body.status), JSON.stringify(now.body))
+      return /venue_quota: [^"]*/.exec(JSON.stringify(now.body))?.[0]
+    }, 'the set-up waits for the quota')
+    const until = Date.parse(/continues at (\S+)$/.exec(text)?.[1] ?? '')
+    assert.ok(Math.abs(until - resetsAtMs) < 3_000, `${text} is not ${new Date(resetsAtMs).toISOString()}`)
+    const { steps, setup_complete: isComplete } = await statusOf(late)
+    assert.equal(isComplete, false)
+    assert.ok(steps.some(({ waiting_until: at }) => at !== null && Math.abs(Date.parse(at) - until) < 1_000))
+
+    const before = await requests()
+    let last = before
+    await eventually(async () => {
+      if (Date.now() >= until - 500) return true
+      last = await requests()
+      return undefined
+    }, 'the reset')
+    assert.equal(last - before, 0, 'the relayer is asked nothing until then')
+    const ended = await late.ended(task.task_id)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    assert.equal((await statusOf(late)).setup_complete, true)
+  })
+})

@@ -1,0 +1,134 @@
+/** Redemptions of shares that the gateway did not trade, at the same time, and again. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { eventually, freshGateway } from '../harness/gateway.ts'
+import {
+  cashOf,
+  type Ended,
+  executed,
+  type Market,
+  marketBy,
+  micros,
+  moveOutcomeShares,
+  positionOf,
+  predictionVenue,
+  setUp,
+  statusOf,
+} from './predmkt-calls.ts'
+import { createFundedPerson, type Person } from './users.ts'
+import { polygon, type World, worldOf } from './world.ts'
+
+type Redeemed = { condition_id: string; shares: string; payout_usd: string; by: string }
+
+describe('redemptions at the prediction market', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  let venue: ReturnType<typeof predictionVenue>
+  let ada: Person
+  let wallet: string
+  /** Has the shares that come to ada. */
+  let bob: Person
+  before(async () => {
+    gateway = await freshGateway(
+      { RATE_MONEY: '0', RATE_EXIT: '0', RATE_READ: '0' },
+      { ownWorld: 'the markets of this one are resolved' },
+    )
+    world = await worldOf(gateway.world)
+    venue = predictionVenue(gateway.world)
+    ;[ada, bob] = await Promise.all([createFundedPerson(gateway.url), createFundedPerson(gateway.url)])
+    await Promise.all([setUp(ada), setUp(bob)])
+    wallet = (await statusOf(ada)).safe_address
+    for (const person of [ada, bob]) {
+      await world.fund(polygon, person.evm, 'USDC', '200')
+      await executed(person, '/predmkt/fund-safe', { amount_usd: '200' })
+    }
+  })
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
+  const marketAt = async (slug: string): Promise<Market> => {
+    await venue('POST', '/price', { market: slug, price: 0.4 })
+    return marketBy(ada, slug)
+  }
+  const buy = async (person: Person, market: Market): Promise<string> => {
+    const terms = { outcome_id: outcomeOf(market), side: 'BUY', order_type: 'FOK', amount_usd: '8' }
+    return (await executed(person, '/predmkt/order', terms)).result.settled_shares!
+  }
+  const receive = async (market: Market, shares: string) => {
+    const from = (await statusOf(bob)).safe_address
+    const units = micros(shares)
+    await moveOutcomeShares(world, { from, to: wallet, market, outcomeId: outcomeOf(market), units })
+  }
+  const resolve = ({ slug }: Market, outcome: string) => venue('POST', '/resolve', { market: slug, outcome })
+  const redeem = (body: object) => executed(ada, '/predmkt/redeem', body)
+  const redeemedOf = ({ result }: Ended) => result.redeemed as unknown as Redeemed[]
+  const realized = async () =>
+    micros((await ada.call<{ pnl: { realized_usd: string } }>('GET /predmkt/activity')).body.pnl.realized_usd)
+
+  test('all covers every market of which the wallet has shares, traded here or not', async () => {
+    const cases = [
+      { slug: 'fed-cuts-rates-in-december', outcome: 'yes', isOwn: true },
+      { slug: 'new-phone-before-march', outcome: 'yes', isOwn: false },
+      { slug: 'ada-winter-wins-the-mayoral-race', outcome: 'yes', isOwn: false },
+      { slug: 'bitcoin-up-or-down-today', outcome: 'void', isOwn: false },
+      { slug: 'gamma-is-the-largest-company', outcome: 'no', isOwn: false },
+    ]
+    const expected = new Map<string, string>()
+    for (const { slug, outcome, isOwn } of cases) {
+      const market = await marketAt(slug)
+      const shares = await buy(isOwn ? ada : bob, market)
+      if (!isOwn) await receive(market, shares)
+      await resolve(market, outcome)
+      const share = { yes: 1_000_000n, no: 0n, void: 500_000n }[outcome]!
+      expected.set(market.condition_id, String((micros(shares) * share) / 1_000_000n))
+      await eventually(() => positionOf(ada, outcomeOf(market)), `${slug} is listed`)
+    }
+    const cash = await cashOf(ada)
+    const task = await redeem({ all: true })
+    const paid = new Map(redeemedOf(task).map((row) => [row.condition_id, String(micros(row.payout_usd))]))
+    assert.deepEqual(paid, expected)
+    assert.ok(redeemedOf(task).every(({ by }) => by === 'us'))
+    const total = [...expected.values()].reduce((sum, units) => sum + BigInt(units), 0n)
+    assert.equal(micros(task.result.payout_usd!), total)
+    assert.equal((await cashOf(ada)) - cash, total)
+    const again = await ada.call('POST /predmkt/redeem', { body: { all: true } })
+    assert.deepEqual([again.status, again.body.code], [409, 'no_position'], JSON.stringify(again.body))
+  })
+
+  test('two redemptions of the same shares pay once, and one of them says so', async () => {
+    for (const slug of ['harbor-city-vs-river-town', 'recession-declared-next-year']) {
+      const market = await marketAt(slug)
+      const shares = await buy(ada, market)
+      await resolve(market, 'yes')
+      const [cash, profit] = [await cashOf(ada), await realized()]
+      await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 2_000, maxMs: 2_000 } })
+      const body = { condition_id: market.condition_id }
+      const tasks = await Promise.all([0, 1].map(() => ada.call<Ended>('POST /predmkt/redeem', { body })))
+      const ends = await Promise.all(tasks.map(({ body: { task_id: id } }) => ada.ended(id)))
+      await venue('POST', '/realism', { preset: 'quiet' })
+      assert.deepEqual(
+        ends.map(({ outcome, error }) => [outcome, error?.code]).sort(),
+        [
+          ['executed', undefined],
+          ['not_executed', 'no_position'],
+        ],
+        JSON.stringify(ends),
+      )
+      assert.equal((await cashOf(ada)) - cash, micros(shares))
+      const cost = micros('8')
+      assert.ok((await realized()) - profit <= micros(shares) - cost + 100_000n, 'the payout counts once')
+    }
+  })
+
+  test('shares that come after a redemption are redeemed as well, and count', async () => {
+    const market = await marketAt('beta-is-the-largest-company')
+    const [own, shares] = [await buy(ada, market), await buy(bob, market)]
+    await resolve(market, 'yes')
+    const body = { condition_id: market.condition_id }
+    assert.equal((await redeem(body)).result.payout_usd, own)
+    const profit = await realized()
+    await receive(market, shares)
+    assert.equal((await redeem(body)).result.payout_usd, shares)
+    assert.equal((await realized()) - profit, micros(shares))
+  })
+})
