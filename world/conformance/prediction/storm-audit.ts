@@ -29,20 +29,16 @@ export type SettlementLog = {
 
 type Log = Parameters<typeof parseEventLogs>[0]['logs'][number]
 
-/** A killed chain may have lost so many blocks at most; it mines their transactions again, in others. */
-const lostBlocksMax = 100n
-
-/** All settlements, from the events of the exchanges alone. */
+/** All settlements, from the events of the exchanges alone; a killed chain has each in the block that it had before. */
 export const openSettlementLog = ({ rpc }: StormWorld): SettlementLog => {
   const byKey: SettlementLog['byKey'] = new Map()
   let next = 0n
   let reading: Promise<void> | undefined
   const readNow = async (): Promise<void> => {
     const head = BigInt((await rpc.call('eth_blockNumber')) as Hex)
-    const from = next > lostBlocksMax ? next - lostBlocksMax : 0n
     const filter = {
       address: exchanges,
-      fromBlock: `0x${from.toString(16)}`,
+      fromBlock: `0x${next.toString(16)}`,
       toBlock: `0x${head.toString(16)}`,
     }
     const logs = (await rpc.call('eth_getLogs', [filter])) as Log[]
@@ -60,9 +56,7 @@ export const openSettlementLog = ({ rpc }: StormWorld): SettlementLog => {
       for (const event of events)
         if (event.eventName === 'OrdersMatched') {
           const { key } = event.args
-          const known = byKey.get(key) ?? []
-          if (known.every((each) => each.hash !== hash))
-            byKey.set(key, [...known, { hash, fills: fills.sort() }])
+          byKey.set(key, [...(byKey.get(key) ?? []), { hash, fills: fills.sort() }])
         }
     }
   }
