@@ -23,7 +23,7 @@ const core = await openTestCore({
   config: { DATABASE_POOL: width, LEASE_MS: 5_000 },
   overrides: { claimPollMs: 500 },
 })
-const contract = group('bench', 'Operations of a test.', {
+const contract = group('bench', 'Operations of a bench.', {
   three: task('POST /bench/three', {
     summary: 'Three steps that do nothing',
     access: 'trade',

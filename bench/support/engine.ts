@@ -18,7 +18,7 @@ export const newCaller = (): Caller => {
 
 const asset = 'bench'
 const token = { symbol: 'BENCH', decimals: 0, address: asset }
-const contract = group('bench', 'Operations of a test.', {
+const contract = group('bench', 'Operations of a bench.', {
   pay: task('POST /bench/pay', {
     summary: 'Holds units and ends on request',
     access: 'trade',

@@ -110,6 +110,21 @@ test('orders that are not what they seem are refused in the words of upstream', 
   assert.deepEqual(await keyRequest(stale), { error: 'Invalid L1 Request headers' })
 })
 
+test('a dated order that is sent again too near to its end is refused by its date, though it is in', async () => {
+  const { client, wallet } = await accountAt(829)
+  const { yes } = await marketBySlug(urls, slug)
+  const expiration = Math.floor(Date.now() / 1_000) + 100
+  const order = await client.createOrder({ tokenID: yes, price: 0.33, size: 10, side: Side.BUY, expiration })
+  await venue.control('POST', '/realism', { gtdMinMs: 0, lostReplyRate: 1 })
+  await assert.rejects(client.postOrder(order, OrderType.GTD))
+  // The rest of its time is shorter than a new order may last, as after a pause between the two requests.
+  await venue.control('POST', '/realism', { preset: 'quiet' })
+  await assert.rejects(client.postOrder(order, OrderType.GTD), /invalid expiration/)
+  const { orders } = await venue.control<{ orders: { id: string }[] }>('GET', `/effects?wallet=${wallet}`)
+  assert.equal(orders.length, 1)
+  assert.equal((await client.getOrder(orders[0]?.id ?? '')).status, 'LIVE')
+})
+
 test('a taker pays its fee on top of what it buys and out of what it sells', async () => {
   const { client } = await accountAt(823)
   const { yes, conditionId } = await marketBySlug(urls, 'bitcoin-up-or-down-today')

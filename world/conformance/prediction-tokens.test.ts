@@ -14,11 +14,13 @@ import {
   numberToHex,
   parseAbiParameters,
   toEventSelector,
+  zeroHash,
 } from 'viem'
 import { erc20Abi } from '#world/polymarket/chain/abis.ts'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import type { Address } from '#world/polymarket/chain/chain-terms.ts'
 import { bySize, isShort, proofSeed } from '../../test/proof/support/seed.ts'
+import { knownTokens } from './prediction/known-tokens.ts'
 import { openNode } from './prediction/polygon.ts'
 import { createOperations, type Operation, tokenAbi } from './prediction/token-operations.ts'
 
@@ -131,6 +133,26 @@ const viewBoth = async (views: readonly View[]): Promise<(bigint | Hex | undefin
     return data && (decodeFunctionResult({ abi: tokenAbi, functionName, data }) as bigint | Hex)
   })
 }
+
+test('the tokens of real markets have their ids on both contracts', async () => {
+  const collections = await viewBoth(
+    knownTokens.map(({ conditionId, indexSet }) => ({
+      functionName: 'getCollectionId',
+      args: [zeroHash, conditionId, indexSet],
+    })),
+  )
+  const ids = await viewBoth(
+    knownTokens.map(({ collateral }, at) => ({
+      functionName: 'getPositionId',
+      args: [collateral, collections[at]],
+    })),
+  )
+  assert.equal(ids.length, 4)
+  assert.deepEqual(
+    ids,
+    knownTokens.map(({ id }) => id),
+  )
+})
 
 test('the same operations have the same outcome, events, ids and balances on both contracts', async (t) => {
   const seed = proofSeed('conditional tokens')

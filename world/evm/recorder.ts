@@ -114,6 +114,16 @@ export const recorder = (options: Options): Recorder => {
     return journal.add({ method: call.method as string, params: call.params ?? [] }, takenSeconds())
   }
 
+  /** A read can show the block of a transaction before the node has answered the client that sent it. */
+  const expectBlocks = async (calls: readonly Call[], numbers: readonly (number | undefined)[]) => {
+    for (const [index, call] of calls.entries()) {
+      const n = numbers[index]
+      const raw = n !== undefined && changeKind(call) === 'raw' ? rawTransactionOf(call) : undefined
+      const hash = raw && (await hashOf({ raw }))
+      if (hash && n !== undefined && !unmined.has(hash)) unmined.add(hash, n)
+    }
+  }
+
   const recordSent = async ({
     call,
     n,
@@ -131,8 +141,11 @@ export const recorder = (options: Options): Recorder => {
   const recordAfter = async (recorded: readonly RecordedCall[]): Promise<void> => {
     for (const { n, reply } of recorded)
       if (n !== undefined && reply) {
-        if (reply.error !== undefined) journal.markRejected(n)
-        else journal.markAnswered(n)
+        if (reply.error === undefined) journal.markAnswered(n)
+        else {
+          journal.markRejected(n)
+          unmined.forget(n)
+        }
       }
     const done = recorded.filter(({ reply }) => reply && reply.error === undefined)
     const setters = done.filter(({ call }) => changeKind(call) === 'set').map(({ n }) => n ?? 0)
@@ -152,7 +165,7 @@ export const recorder = (options: Options): Recorder => {
   const recordRead: Recorder['record'] = async (body, sendUpstream) => {
     const replyText = await sendUpstream(body)
     const rpc = options.rpc()
-    if (rpc) await unmined.record(rpc).catch(() => {})
+    if (rpc) await unmined.record(rpc)
     return replyText
   }
 
@@ -162,7 +175,12 @@ export const recorder = (options: Options): Recorder => {
     const changes = new Set(calls.map(changeKind))
     const run = async (): Promise<string> => {
       const numbers = calls.map(recordBefore)
-      const replyText = await sendUpstream(body)
+      await expectBlocks(calls, numbers)
+      const replyText = await sendUpstream(body).catch((error: unknown) => {
+        // A node that does not answer may have the transactions.
+        void unmined.poll()
+        throw error
+      })
       const replies = repliesOf(replyText, calls)
       await recordAfter(calls.map((call, index) => ({ call, n: numbers[index], reply: replies[index] })))
       return replyText

@@ -31,6 +31,10 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
   return {
     add: (hash: Hex, n: number): void => void entries.set(hash, n),
     has: (hash: Hex): boolean => entries.has(hash),
+    /** Forgets the transaction of an entry that the node has rejected. */
+    forget: (n: number): void => {
+      for (const [hash, known] of entries) if (known === n) entries.delete(hash)
+    },
     isEmpty: (): boolean => entries.size === 0,
     record,
     poll: async (): Promise<void> => {

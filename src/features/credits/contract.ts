@@ -18,7 +18,9 @@ import {
 } from '#kernel/contract/wire-types.ts'
 import { bucketKinds } from './buckets.ts'
 
-export const contract = group('credits', 'Credits for paid operations.', {
+const about = 'Credits for paid operations.'
+
+export const contract = group('credits', about, {
   available: read('GET /v1/credits', {
     summary: 'Credits that can be spent now, by origin',
     description:
@@ -134,7 +136,7 @@ const RechargeResponse = T.Object(
 )
 
 /** The gateway has these operations only if a till takes payments on some chain. */
-export const rechargeContract = group('credits', 'Credits bought with the native coin of a chain.', {
+export const rechargeContract = group('credits', about, {
   rechargeChains: read('GET /credits/recharge-chains', {
     summary: 'The chains whose native coin buys credits',
     description:

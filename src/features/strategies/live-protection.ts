@@ -162,8 +162,9 @@ export function needOf(protection: AssetProtection, { mayEnter }: { mayEnter: bo
 }
 
 /**
- * Returns how much the exits cover: the stop and the target of one task exclude each other, so the larger of them counts. The venue places
- * the stop of an entry once the entry is filled whole, so it protects nothing while the entry rests.
+ * Returns how much the exits cover: the stop and the target of one task exclude each other, so the larger of them
+ * counts. The venue places the stop of an entry once the entry is filled whole, so it protects nothing while the entry
+ * rests.
  */
 function coveredUnits(orders: readonly OwnOrder[]): { all: bigint; stops: bigint } {
   const entering = new Set(orders.filter(restsToEnter).map(({ task_id }) => task_id))

@@ -5,7 +5,7 @@ import { negRiskAdapterAbi } from '#world/polymarket/chain/abis.ts'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { mergeCall, splitCall } from '#world/polymarket/chain/calls.ts'
 import type { Call, ChainEvent, SignedOrder } from '#world/polymarket/chain/chain-terms.ts'
-import { exchangeOf } from '#world/polymarket/chain/orders.ts'
+import { exchangeOf, orderHash } from '#world/polymarket/chain/orders.ts'
 import { type Market, markets, type OutcomeIndex } from '#world/polymarket/markets.ts'
 import { nextInteger, nextRandom } from '#world/venue-core/random.ts'
 import { orderOf } from './polygon.ts'
@@ -24,6 +24,7 @@ const chance = ({ random }: StormTrader, share: number): boolean => nextRandom(r
 
 const kinds = ['GTC', 'GTC', 'GTC', 'GTC', 'GTD', 'FOK', 'FAK', 'postOnly'] as const
 type Draft = {
+  id: string
   type: 'GTC' | 'GTD' | 'FOK' | 'FAK'
   isPostOnly: boolean
   signed: SignedOrder
@@ -44,10 +45,12 @@ const drawOrder = async (trader: StormTrader): Promise<Draft> => {
   // In tens, so that the cash of every price is a whole number of cents.
   const shares = 10n * BigInt(1 + nextInteger(random, 6)) * unit
   const tokenId = BigInt(market.tokens[outcome])
-  const signed = await orderOf(trader, exchangeOf(market.chain), { side, tokenId, shares, price })
+  const exchange = exchangeOf(market.chain)
+  const signed = await orderOf(trader, exchange, { side, tokenId, shares, price })
   // The venue ends such an order a minute before its time.
   const seconds = Math.floor(Date.now() / 1_000) + 61 + nextInteger(random, 5)
   return {
+    id: orderHash(signed, exchange),
     type,
     isPostOnly: kind === 'postOnly',
     signed,
@@ -81,28 +84,46 @@ const refusals: readonly [name: string, words: RegExp][] = [
   ['expired', /^invalid expiration/],
 ]
 
-const remember = (trader: StormTrader, draft: Draft, reply: Reply, counts: Counts): void => {
+/** The venue reads the date of an order before it looks for a duplicate, so that this refusal of a repeat says nothing. */
+const isInRecord = async ({ send }: StormTrader, id: string): Promise<boolean> => {
+  const { status } = await send('GET', `/data/order/${id}`)
+  assert.ok(status === 200 || status === 404, `${id}: ${status}`)
+  return status === 200
+}
+
+type Sent = { draft: Draft; reply: Reply; isRepeat: boolean }
+
+const remember = async (
+  trader: StormTrader,
+  { draft, reply, isRepeat }: Sent,
+  counts: Counts,
+): Promise<void> => {
   const add = (name: string) => {
     counts[name] = (counts[name] ?? 0) + 1
   }
+  const { id, type, isPostOnly } = draft
   const error = reply.error ?? reply.errorMsg ?? ''
-  const id = error === '' ? reply.orderID : duplicate.exec(error)?.[1]
-  if (id === undefined) {
+  if (error === '') {
+    assert.equal(reply.orderID, id)
+    add(reply.status as string)
+  } else if (isRepeat && duplicate.exec(error)?.[1] === id) add('acceptedUnheard')
+  else {
     const known = refusals.find(([, words]) => words.test(error))
     assert.ok(known, `an order was refused: ${error}`)
-    add(known[0])
-    return
+    const [name] = known
+    const isUnheard = name === 'expired' && isRepeat && (await isInRecord(trader, id))
+    add(isUnheard ? 'acceptedUnheard' : name)
+    if (!isUnheard) return
+    add('foundByHash')
   }
-  add(error === '' ? (reply.status as string) : 'acceptedUnheard')
-  const { type, isPostOnly } = draft
   trader.orders.set(id, { type, isPostOnly, isCanceled: false })
   if (trader.open.push(id) > openMax) trader.open.shift()
 }
 
 const placeOne = async (trader: StormTrader, counts: Counts): Promise<number> => {
   const draft = await drawOrder(trader)
-  const { body } = await trader.send('POST', '/order', wireOf(trader, draft))
-  remember(trader, draft, body as Reply, counts)
+  const { body, isRepeat } = await trader.send('POST', '/order', wireOf(trader, draft))
+  await remember(trader, { draft, reply: body as Reply, isRepeat }, counts)
   return 1
 }
 
@@ -111,9 +132,10 @@ const placeBatch = async (trader: StormTrader, counts: Counts): Promise<number> 
   for (let count = 2 + nextInteger(trader.random, batchMax - 1); count > 0; count--)
     drafts.push(await drawOrder(trader))
   const wires = drafts.map((draft) => wireOf(trader, draft))
-  const { body } = await trader.send('POST', '/orders', wires)
+  const { body, isRepeat } = await trader.send('POST', '/orders', wires)
   assert.ok(Array.isArray(body), JSON.stringify(body))
-  for (const [at, draft] of drafts.entries()) remember(trader, draft, body[at] as Reply, counts)
+  for (const [at, draft] of drafts.entries())
+    await remember(trader, { draft, reply: body[at] as Reply, isRepeat }, counts)
   return drafts.length
 }
 

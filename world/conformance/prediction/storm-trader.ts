@@ -27,10 +27,13 @@ export type StormTrader = {
   open: string[]
   /** By token: what its own transactions have changed. */
   changes: Map<string, bigint>
-  send: (method: string, path: string, body?: unknown) => Promise<Answer>
+  send: (method: string, path: string, body?: unknown) => Promise<FinalAnswer>
   /** Whether the transaction succeeded. */
   execute: (call: Call) => Promise<boolean>
 }
+
+/** A repeat comes after requests of the same body of which nobody knows what became. */
+type FinalAnswer = Answer & { isRepeat: boolean }
 
 type Credentials = { apiKey: string; secret: string; passphrase: string }
 
@@ -41,17 +44,24 @@ const farDeadline = 10n ** 11n
 const json = (body: unknown): string => (body === undefined ? '' : JSON.stringify(body))
 
 /** Asks until there is an answer that is none of a broken connection or of a process that has just started. */
-const persist = (world: StormWorld, what: string, ask: () => Promise<Answer | undefined>): Promise<Answer> =>
-  eventually(
+const persist = (
+  world: StormWorld,
+  what: string,
+  ask: () => Promise<Answer | undefined>,
+): Promise<FinalAnswer> => {
+  let isRepeat = false
+  return eventually(
     async () => {
       const answer = await ask()
-      if (answer && answer.status < 500) return answer
+      if (answer && answer.status < 500) return { ...answer, isRepeat }
       world.lost += 1
+      isRepeat = true
       return undefined
     },
     what,
     patienceMs,
   )
+}
 
 const authTypes = {
   ClobAuth: [
@@ -89,7 +99,7 @@ const createKey = async (world: StormWorld, owner: PrivateKeyAccount): Promise<C
 
 const createSend =
   (world: StormWorld, owner: PrivateKeyAccount, { apiKey, secret, passphrase }: Credentials) =>
-  (method: string, path: string, body?: unknown): Promise<Answer> => {
+  (method: string, path: string, body?: unknown): Promise<FinalAnswer> => {
     const text = json(body)
     const hmacKey = Buffer.from(secret, 'base64url')
     return persist(world, `${method} ${path}`, () => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { hashTypedData, recoverAddress } from 'viem'
+import { knownTokens } from '#world/conformance/prediction/known-tokens.ts'
 import { accountOf, addressOf, signHash } from './accounts.ts'
 import { accountAddresses, chainId, contracts, type Hex } from './addresses.ts'
 import type { AccountName, ExchangeName, SignedOrder } from './chain-terms.ts'
@@ -57,27 +58,9 @@ const ordersOf = (each: Known['orders'][number]): SignedOrder => ({
   timestamp: BigInt(each.timestamp),
 })
 
-const standard = '0x3d69cc559693ee46ba58da16e43c4e75b8da67b99c2e9a9d2f72bb0222d0f137'
-const ofAnEvent = '0xdd22472e552920b8438158ea7238bfadfa4f736aa4cee91a6b86c39ead110917'
-const ofAnotherEvent = '0xd9b06e2fd9ddb7ab61c9e3d5d8e074c555802478bbf75145804ff709a4246f79'
-
-test('tokens of real markets have their ids: over USDC.e, or over the wrapped collateral', () => {
-  const idOf = (collateral: Hex, conditionId: Hex, set: bigint) =>
-    positionIdOf(collateral, collectionIdOf(conditionId, set))
-  assert.deepEqual(
-    [
-      idOf(contracts.usdce, standard, 1n),
-      idOf(contracts.usdce, standard, 2n),
-      idOf(contracts.wrappedCollateral, ofAnEvent, 1n),
-      idOf(contracts.wrappedCollateral, ofAnotherEvent, 1n),
-    ],
-    [
-      45601394554497090173642354630373884477724604907691447337031201817815960365378n,
-      102652665954921241745169157447280060113772926009745753029489061659654862632571n,
-      21742633143463906290569050155826241533067272736897614950488156847949938836455n,
-      31974447302330162086995746309500877260929998201718217388109724292047967921664n,
-    ],
-  )
+test('tokens of real markets have their ids', () => {
+  for (const { collateral, conditionId, indexSet, id } of knownTokens)
+    assert.equal(positionIdOf(collateral, collectionIdOf(conditionId, indexSet)), id)
 })
 
 test('an id of protocol v2 has its parts in their places, and shows its protocol', () => {
@@ -91,7 +74,7 @@ test('an id of protocol v2 has its parts in their places, and shows its protocol
     [0, 1, 2].map((index) => `${eventId}000${index}`),
   )
   assert.equal(protocolOf(outcomeIds[1]), 'v2')
-  assert.equal(protocolOf(positionIdOf(contracts.usdce, collectionIdOf(standard, 1n))), 'v1')
+  for (const { id } of knownTokens) assert.equal(protocolOf(id), 'v1')
 })
 
 test('wallets have the addresses that the clients derive', () => {

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { keccak256 } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { startAnvil } from './anvil.ts'
+import { callJournal } from './call-journal.ts'
+import { recorder } from './recorder.ts'
+import { createStateLock } from './state-lock.ts'
+
+const chainId = 31_337
+const sender = privateKeyToAccount(`0x${'51'.repeat(32)}`)
+
+const call = (method: string, params: unknown[]) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+
+/** A node that mines each transaction at once, its journal, and the recorder between it and its clients. */
+const startRecorded = async (t: TestContext) => {
+  const dir = mkdtempSync(join(tmpdir(), 'recorder-'))
+  const anvil = await startAnvil({
+    chainId: String(chainId),
+    pidFile: join(dir, 'node.pid'),
+    exitFile: join(dir, 'exit.json'),
+  })
+  t.after(async () => {
+    anvil.rpc.close()
+    await anvil.child.stop('SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  })
+  await anvil.rpc.call('anvil_setBalance', [sender.address, `0x${(10n ** 18n).toString(16)}`])
+  const journal = callJournal(dir, String(chainId))
+  journal.startFile()
+  const recorded = recorder({
+    journal,
+    stateLock: createStateLock(),
+    rpc: () => anvil.rpc,
+    nowMs: Date.now,
+    save: () => Promise.resolve(),
+    isAutomining: () => true,
+  })
+  return { anvil, journal, recorded }
+}
+
+const signTransfer = (from: typeof sender) =>
+  from.signTransaction({
+    type: 'eip1559',
+    chainId,
+    nonce: 0,
+    to: sender.address,
+    gas: 21_000n,
+    maxFeePerGas: 10n ** 10n,
+    maxPriorityFeePerGas: 1n,
+  })
+
+type Receipt = { result: { transactionHash: string; blockNumber: string } | null }
+
+test('a block that a client reads before the sender has its answer is in the journal', async (t) => {
+  const { anvil, journal, recorded } = await startRecorded(t)
+  const raw = await signTransfer(sender)
+  const { promise: isAccepted, resolve: accepted } = Promise.withResolvers<void>()
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  const sent = recorded.record(call('eth_sendRawTransaction', [raw]), async (body) => {
+    const reply = await anvil.rpc.post(body)
+    accepted()
+    await isReleased
+    return reply
+  })
+  await isAccepted
+
+  const body = call('eth_getTransactionReceipt', [keccak256(raw)])
+  const reply = await (recorded.mustRecord(body)
+    ? recorded.record(body, anvil.rpc.post)
+    : anvil.rpc.post(body))
+  const { result } = JSON.parse(reply) as Receipt
+  assert.ok(result, 'the node mines a transaction before it answers')
+  const [entry] = journal.entries()
+  assert.equal(entry?.mined?.hash, result.transactionHash)
+  assert.equal(entry?.mined?.block, Number(result.blockNumber))
+
+  release()
+  await sent
+  assert.equal(journal.entries().length, 1)
+})
+
+test('a transaction that the node rejects is neither in the journal nor expected in a block', async (t) => {
+  const { anvil, journal, recorded } = await startRecorded(t)
+  const raw = await signTransfer(privateKeyToAccount(`0x${'52'.repeat(32)}`))
+  const reply = await recorded.record(call('eth_sendRawTransaction', [raw]), anvil.rpc.post)
+  assert.match(reply, /error/)
+  assert.deepEqual(journal.entries(), [])
+  assert.equal(recorded.mustRecord(call('eth_blockNumber', [])), false)
+})
