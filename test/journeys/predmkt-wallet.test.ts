@@ -15,8 +15,8 @@ import {
   moveOutcomeShares,
   positionOf,
   predictionVenue,
-  sellable,
   run,
+  sellable,
   setUp,
   statusOf,
 } from './predmkt-calls.ts'
@@ -100,7 +100,9 @@ describe('the wallet of a user at the prediction market', () => {
     assert.equal(shares.length, slugs.length)
     for (const each of shares) {
       const units = BigInt(each.amount) / 2n
-      const market = markets.find(({ outcomes }) => outcomes.some(({ outcome_id: id }) => id === each.outcome_id))!
+      const market = markets.find(({ outcomes }) =>
+        outcomes.some(({ outcome_id: id }) => id === each.outcome_id),
+      )!
       await moveOutcomeShares(world, { from, to: safe, market, outcomeId: each.outcome_id!, units })
     }
     const dollars = { pusd: '11.000001', usdc: '7.5', usdce: '5' }
@@ -145,7 +147,7 @@ describe('the wallet of a user at the prediction market', () => {
     }
 
     // The approvals of a wallet that was set up before the second protocol came.
-    const approval = `0xa22cb465${word(contracts.exchangeV3)}${number(0)}`
+    const approval = `0xa22cb465${word(contracts.exchangeV3)}${word('0x0')}`
     await sendAs(wallet, contracts.positionManager, approval)
     const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
       string,

@@ -290,7 +290,8 @@ test('a result that cannot be is refused before it is known, and one that is min
     assert.equal((await stateNow(winner.slug))?.isClosed, false)
     assert.equal(await resolve(winner.slug, 'yes'), undefined)
     assert.match(String(await resolve(second.slug, 'yes')), /Another market of this event has won/)
-    for (const each of [winner, second]) assert.match(String(await resolve(each.slug, 'void')), /cannot be void/)
+    for (const each of [winner, second])
+      assert.match(String(await resolve(each.slug, 'void')), /cannot be void/)
     assert.equal((await stateNow(second.slug))?.isClosed, false)
     // As a process that ends after the block, and before it knows of it.
     const rpc = rpcAt(Number(new URL(market.world.urls.evm['137']).port))

@@ -9,8 +9,8 @@ import type { Effect, StepContext, Tx } from '#kernel/task/task.ts'
 import { credentialsOf } from './account-checks.ts'
 import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import type { OrderDeps } from './order-admission.ts'
 import { lookUpForgotten } from './forgotten-order.ts'
+import type { OrderDeps } from './order-admission.ts'
 import { isEverySendAnswered, lateArrivalMs, nextOfUnanswered } from './order-doubt.ts'
 import { type Finding, orderFinding } from './order-finding.ts'
 import type { OrderStepName, OrderStepResult, OrderTask, OrderTaskData } from './order-task.ts'
@@ -242,7 +242,11 @@ const assetOf = ({ data: { terms } }: OrderTask) =>
   terms.side === 'buy' ? ('cash' as const) : { outcomeId: terms.outcomeId }
 
 /** Nothing is approved and nothing loops: the task ends with both balances. */
-async function endShort(deps: PredmktDeps, sending: Sending, { code, message }: Refusal): Promise<OrderStepResult> {
+async function endShort(
+  deps: PredmktDeps,
+  sending: Sending,
+  { code, message }: Refusal,
+): Promise<OrderStepResult> {
   const { task, effect, credentials } = sending
   const { wallet } = task.data
   const asset = assetOf(task)
@@ -251,7 +255,9 @@ async function endShort(deps: PredmktDeps, sending: Sending, { code, message }: 
     cashOf(deps, { userId: task.userId, wallet }),
   ])
   // Where the venue knows the balance as well, other open orders hold it.
-  const neededUnits = BigInt(task.data.terms.side === 'buy' ? task.data.cost_units : task.data.terms.sizeUnits!)
+  const neededUnits = BigInt(
+    task.data.terms.side === 'buy' ? task.data.cost_units : task.data.terms.sizeUnits!,
+  )
   const isHeld = code === 'insufficient_balance' && known.balanceUnits >= neededUnits
   return {
     ...refused(isHeld ? code : 'venue_balance_lag', message, {

@@ -17,7 +17,7 @@ import { heldOf, outcomesOf, sharesOfRow } from './positions.ts'
 import { type RelayTaskData, relayDriver } from './relay-action.ts'
 import { isWalletTaken } from './store/account-store.ts'
 import { fillSums } from './store/fill-store.ts'
-import { addRedemption } from './store/redemption-store.ts'
+import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
 
 /** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
 
@@ -44,6 +44,8 @@ const operation = 'predmkt_redeem'
 const listedWithinMs = 10_000
 /** A redemption that another task recorded so long before this one may be the same one. */
 const overlapMs = 60_000
+/** So many of the latest redemptions are compared. */
+const rowsMax = 200
 const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 
 export const createRedeem = (deps: PredmktDeps) =>
@@ -211,7 +213,7 @@ const waiting = (task: RedeemTask): Result => ({ ...pollAgain(task, 'sign', poll
 
 /** The targets whose shares no other task of the user has redeemed meanwhile. */
 async function unclaimed(deps: PredmktDeps, { id, userId, data, createdAt }: RedeemTask): Promise<Target[]> {
-  const rows = await redemptionsOf(deps.db, { userId, venue: deps.venue.name })
+  const rows = await redemptionsOf(deps.db, { userId, venue: deps.venue.name }, rowsMax)
   const since = later(createdAt, -overlapMs)
   const claimed = rows.filter((row) => row.task_id !== id && row.at >= since)
   return data.targets.filter(({ shares }) =>

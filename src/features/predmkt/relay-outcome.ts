@@ -5,7 +5,7 @@ import type { RelayReply, RelayState, VenueRelayer } from '#kernel/money/predict
 import type { Effect } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { PredmktDeps } from './deps.ts'
-import { laterTexts } from './order-steps.ts'
+import { laterTexts } from './order-submission.ts'
 import { bodyOfEffect } from './signed-effect.ts'
 
 /** What became of an action that the relayer was sent, by its record and by the chain. */

@@ -220,6 +220,7 @@ export async function restingShares(
 ): Promise<bigint> {
   const [row] = await query<{ units: string }>(
     db,
+    `select coalesce((select sum(${unlisted}) from prediction_order o
          where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and ${locksShares}
            and ${isCounted}), 0)
        + coalesce((select sum(f.size) from prediction_fill f join prediction_order o using (order_id)
