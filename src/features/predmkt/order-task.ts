@@ -1,5 +1,4 @@
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
-import type { OrderRefusal } from '#kernel/money/prediction-refusals.ts'
 import type { JsonObject, StepResultOf, TaskProgress, TaskView } from '#kernel/task/task.ts'
 import type { ExitTerms } from './exit-request.ts'
 import type { OrderTerms } from './order-request.ts'
