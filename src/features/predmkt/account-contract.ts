@@ -164,8 +164,8 @@ export const accountEntries = {
   acknowledgeDisclaimer: act('POST /predmkt/disclaimer/acknowledge', {
     summary: 'Acknowledge the disclaimer on trading prediction markets',
     description:
-      'Use it once, before the first order: shares can become worthless, and access depends on where you are. Acknowledging again changes nothing. Next: `predmkt_setup`.',
-    access: 'trade',
+      'Use it once, before the first order: shares can become worthless, and access depends on where you are. It takes the scope `manage`: an app that may only trade acknowledges for nobody. Acknowledging again changes nothing. Next: `predmkt_setup`.',
+    access: 'manage',
     repeatable: true,
     output: T.Object(
       {
