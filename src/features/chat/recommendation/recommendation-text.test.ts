@@ -157,6 +157,7 @@ test('an order at the prediction market says what it pays or sells, and names th
     [
       'Buy shares for 20 USD at Polymarket',
       'Outcome: 45601',
+      'Side: BUY',
       'Pay: at most 20 USD, fee included',
       'Order: FOK',
     ],
@@ -164,16 +165,17 @@ test('an order at the prediction market says what it pays or sells, and names th
   assert.deepEqual(textOf('predmkt_order', { token_id: '7', side: 'SELL', size: '10', price: '0.5' }), [
     'Sell 10 shares at Polymarket',
     'Outcome: 7',
+    'Side: SELL',
     'Size: 10 shares',
     'Price: 0.5 USD for one share',
   ])
   assert.deepEqual(textOf('predmkt_fund', { amount_usd: '25', source_chain_id: '8453' }), [
-    'Move 25 USD to Polymarket, from your wallet on Base',
-    `Pay: 25 USD of USDC (${usdc}) on Base`,
+    'Move 25 USD of USDC to Polymarket, from your wallet on Base',
+    `Amount: 25 USD of USDC (${usdc}) on Base`,
   ])
   assert.deepEqual(
     textOf('predmkt_withdraw', { amount_usdc: '5', destination_chain_id: '8453', token: 'coin' }),
-    ['Withdraw 5 USD from Polymarket, to your wallet on Base', 'Amount: 5 USD', 'token coin'],
+    ['Withdraw 5 USD from Polymarket, to your wallet on Base', 'Amount: 5 USD, to Base', 'token coin'],
   )
   assert.equal(
     textOf('predmkt_redeem', { all: true })[0],
