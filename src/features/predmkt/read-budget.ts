@@ -15,7 +15,7 @@ const windowMs = 10_000
 const slotMs = 100
 /**
  * Per window: about half of what the venue allows an address, which is 300 lists of markets, 500 lists of books and 150
- * lists of positions. https://docs.polymarket.com/quickstart/introduction/rate-limits
+ * lists of positions. https://docs.polymarket.com/api-reference/rate-limits
  */
 const instanceMax: Readonly<Record<Service, number>> = { catalogue: 150, books: 250, record: 75 }
 const userMax: Readonly<Record<ReadClass, number>> = { catalogue: 40, books: 60, record: 20, redemption: 30 }
@@ -24,6 +24,8 @@ const usersMax = 10_000
 export type ReadBudget = {
   /** Counts requests, or throws `rate_limited` with the time until there is room for them. */
   take(userId: string, readClass: ReadClass, requests?: number): void
+  /** Counts a request that was not foreseen, whether there is room for it or not. */
+  add(userId: string, service: Service): void
   /** Runs a request; where the venue refuses it as one too many, reads of people pause. */
   send<T>(service: Service, request: () => Promise<T>): Promise<T>
 }
@@ -51,6 +53,11 @@ export function createReadBudget(nowMs: () => number): ReadBudget {
       refuse(all?.waitMs(requests, 100, now) ?? 0, readClass, 'instance')
       own.add(requests, now)
       all?.add(requests, now)
+    },
+    add(userId, service) {
+      const now = nowMs()
+      windowOf(userId, service).add(1, now)
+      instance[service].add(1, now)
     },
     async send(service, request) {
       try {

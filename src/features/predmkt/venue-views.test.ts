@@ -184,7 +184,7 @@ test('where the venue refuses a read as one too many, reads of people pause', as
   await views.prices('bob', '2', '1d', 10)
 })
 
-test('what the venue does not answer is left out of positions, and a refused reader is told', async () => {
+test('what the venue does not answer is left out of positions, and a reader over the bound is refused', async () => {
   const { views } = viewsFixture({
     positions: () => Promise.reject(new Fault('unavailable', 'down')),
   })
@@ -209,4 +209,14 @@ test('one outcome that the venue refuses hides no book of the others, and costs 
   assert.equal(found.size, 49)
   assert.equal(found.has('id-17'), false)
   assert.ok(requests <= 14, String(requests))
+})
+
+test('requests by which a refused list is halved count for their reader', async () => {
+  const refused = async (): Promise<never> => {
+    throw new Fault('upstream_rejected', 'Invalid token id')
+  }
+  const { views } = viewsFixture({ books: refused, book: refused })
+  assert.equal((await views.books('ada', names(50))).size, 0)
+  await assert.rejects(views.book('ada', 'other'), isLimited('user'))
+  await views.prices('bob', '1', '1d', 10)
 })

@@ -12,7 +12,7 @@ import type {
 } from '#kernel/money/prediction-venue.ts'
 import type { Book, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import { createReadBudget, type Service } from './read-budget.ts'
+import { createReadBudget, type ReadBudget, type Service } from './read-budget.ts'
 
 /**
  * What people are shown of the venue: read for several of them by one request, kept for seconds, and bounded per user.
@@ -96,13 +96,8 @@ const createListCaches = (nowMs: () => number) => ({
   }),
 })
 
-export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monotonicMs) {
-  const budget = createReadBudget(nowMs)
-  const books = createBookCache(nowMs)
-  const markets = createMarketCaches(nowMs)
-  const { pages, events, prices, positions } = createListCaches(nowMs)
-
-  /** Who starts a load pays for it, and those who join it do not. */
+/** Loads through caches; who starts a load pays for it, and those who join it do not. */
+function createLoads(budget: ReadBudget) {
   async function once<V>(
     cache: TtlCache<V>,
     key: string,
@@ -134,6 +129,34 @@ export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monot
     return new Map(
       asked.flatMap((key, index) => (values[index] == null ? [] : ([[key, values[index]]] as const))),
     )
+  }
+  return { once, many }
+}
+
+export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monotonicMs) {
+  const budget = createReadBudget(nowMs)
+  const { once, many } = createLoads(budget)
+  const books = createBookCache(nowMs)
+  const markets = createMarketCaches(nowMs)
+  const { pages, events, prices, positions } = createListCaches(nowMs)
+
+  /** Counts the requests by which a refused list is halved; the first one was taken from the budget before. */
+  function countedBooks(userId: string): Pick<PredictionVenue, 'books' | 'book'> {
+    let isFirst = true
+    const count = () => {
+      if (!isFirst) budget.add(userId, 'books')
+      isFirst = false
+    }
+    return {
+      books(ids) {
+        count()
+        return venue.books(ids)
+      },
+      book(id) {
+        count()
+        return venue.book(id)
+      },
+    }
   }
 
   async function loadFacts(ids: readonly string[]): Promise<ReadonlyMap<string, MarketFacts>> {
@@ -174,7 +197,7 @@ export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monot
     books: (userId: string, outcomeIds: readonly string[]) =>
       many(books, outcomeIds, {
         take: (batches) => budget.take(userId, 'books', batches),
-        load: (ids) => budget.send('books', () => loadBooks(venue, ids)),
+        load: (ids) => budget.send('books', () => loadBooks(countedBooks(userId), ids)),
       }),
     /** A market that has closed costs a second request. */
     async marketFacts(userId: string, marketIds: readonly string[]): Promise<Map<string, MarketFacts>> {
