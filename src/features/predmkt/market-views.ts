@@ -9,13 +9,14 @@ import type { PredmktDeps } from './deps.ts'
 import type { marketEntries } from './market-contract.ts'
 import { marketOf, outcomeIdOf } from './order-request.ts'
 import { addQuote } from './store/quote-store.ts'
+import type { VenueViews } from './venue-views.ts'
 import type { Market } from './wire-types.ts'
 
 /** What can be found and priced, in the form of the interface. */
 
 type MarketView = Static<typeof Market>
 type QuoteView = Static<(typeof marketEntries)['quote']['output']>
-type MarketDeps = Pick<PredmktDeps, 'venue' | 'clock' | 'db' | 'random'>
+type MarketDeps = Pick<PredmktDeps, 'venue' | 'clock' | 'db' | 'random'> & { views: VenueViews }
 
 export const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
 const usdOrNull = (units: bigint | null): string | null => (units === null ? null : usd(units))
@@ -55,11 +56,14 @@ const levelView = ({ priceMicros, sizeUnits }: BookLevel) => ({
 const quoteMs = 30_000
 
 export const createMarketViews = (deps: MarketDeps) => {
-  const { venue, clock } = deps
+  const { views, clock } = deps
   const asOf = () => clock.now().toISOString()
   return {
-    async markets({ search_text: text, status = 'open', limit = 20, after }: PredmktInput<'markets'>) {
-      const page = await venue.markets({
+    async markets(
+      { search_text: text, status = 'open', limit = 20, after }: PredmktInput<'markets'>,
+      userId: string,
+    ) {
+      const page = await views.markets(userId, {
         ...(text !== undefined && { text }),
         isClosed: status === 'closed',
         order: 'volume_24h',
@@ -68,8 +72,8 @@ export const createMarketViews = (deps: MarketDeps) => {
       })
       return { markets: page.items.map(marketView), next_after: page.nextCursor, as_of: asOf() }
     },
-    async event({ id }: PredmktInput<'event'>) {
-      const event = await venue.event(id)
+    async event({ id }: PredmktInput<'event'>, userId: string) {
+      const event = await views.event(userId, id)
       if (!event) throw notFound('event', 'predmkt_markets')
       return {
         venue: 'polymarket' as const,
@@ -83,8 +87,8 @@ export const createMarketViews = (deps: MarketDeps) => {
         as_of: asOf(),
       }
     },
-    async book({ outcome_id: outcomeId }: PredmktInput<'book'>) {
-      const book = await venue.book(outcomeId)
+    async book({ outcome_id: outcomeId }: PredmktInput<'book'>, userId: string) {
+      const book = await views.book(userId, outcomeId)
       return {
         venue: 'polymarket' as const,
         market_id: book.marketId,
@@ -97,12 +101,11 @@ export const createMarketViews = (deps: MarketDeps) => {
         as_of: book.at.toISOString(),
       }
     },
-    async prices({
-      outcome_id: outcomeId,
-      interval = '1d',
-      resolution_minutes = 10,
-    }: PredmktInput<'prices'>) {
-      const points = await venue.prices(outcomeId, interval, resolution_minutes)
+    async prices(
+      { outcome_id: outcomeId, interval = '1d', resolution_minutes = 10 }: PredmktInput<'prices'>,
+      userId: string,
+    ) {
+      const points = await views.prices(userId, outcomeId, interval, resolution_minutes)
       return {
         venue: 'polymarket' as const,
         outcome_id: outcomeId,
@@ -115,7 +118,7 @@ export const createMarketViews = (deps: MarketDeps) => {
 }
 
 async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: string): Promise<QuoteView> {
-  const { venue, clock, db, random } = deps
+  const { views, clock, db, random } = deps
   const { amount_usd: amountUsd, amount_shares: amountShares } = input
   const outcomeId = outcomeIdOf(input)
   const side = input.side === 'BUY' ? ('buy' as const) : ('sell' as const)
@@ -127,10 +130,11 @@ async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: s
     )
   if (side === 'sell' && amountUsd !== undefined)
     throw invalid('amount_usd', 'extra_forbidden', 'A sale takes `amount_shares`')
+  views.takeQuote(userId)
   const market = await marketOf(deps, outcomeId)
   const allInUnits = amountUsd === undefined ? null : toUnits(amountUsd, usdcDecimals)
   const wanted = amountShares === undefined ? null : toUnits(amountShares, usdcDecimals)
-  const quote = await venue.quote({
+  const quote = await deps.venue.quote({
     outcomeId,
     spend:
       allInUnits !== null ? { type: 'all_in', cashUnits: allInUnits } : { type: side, sizeUnits: wanted! },

@@ -18,6 +18,7 @@ import { type RelayTaskData, relayDriver } from './relay-action.ts'
 import { isWalletTaken } from './store/account-store.ts'
 import { fillSums } from './store/fill-store.ts'
 import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
+import type { VenueViews } from './venue-views.ts'
 
 /** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
 
@@ -48,7 +49,9 @@ const overlapMs = 60_000
 const rowsMax = 200
 const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 
-export const createRedeem = (deps: PredmktDeps) =>
+type RedeemDeps = PredmktDeps & { views: Pick<VenueViews, 'takeRedemption'> }
+
+export const createRedeem = (deps: RedeemDeps) =>
   taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps) })
 
 const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
@@ -60,7 +63,7 @@ const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
   exit: true,
 })
 
-const admitRedeem = (deps: PredmktDeps) =>
+const admitRedeem = (deps: RedeemDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
@@ -72,6 +75,7 @@ const admitRedeem = (deps: PredmktDeps) =>
       return { action: { userId, ...facts(deps) }, data }
     },
     async fund({ action: { userId }, data }) {
+      deps.views.takeRedemption(userId)
       const targets =
         data.asked === null
           ? await allTargets(deps, userId, data.wallet.wallet)
@@ -108,10 +112,9 @@ async function allTargets(deps: PredmktDeps, userId: string, wallet: string): Pr
   const held = outcomes.filter((_, index) => units[index] !== 0n)
   const ids = [...new Set(held.map(({ market_id }) => market_id))]
   const targets: Target[] = []
-  for (const marketId of ids) {
-    const market = await deps.venue.market({ marketId })
-    const target = market?.payoutMicros ? await targetOf(deps, market, wallet) : undefined
-    if (market && target && (await pays(deps, market, wallet, target))) targets.push(target)
+  for (const market of (await deps.venue.marketsById(ids)).values()) {
+    const target = market.payoutMicros ? await targetOf(deps, market, wallet) : undefined
+    if (target && (await pays(deps, market, wallet, target))) targets.push(target)
     if (targets.length === marketsMax) break
   }
   return targets
@@ -226,10 +229,13 @@ async function unclaimed(deps: PredmktDeps, { id, userId, data, createdAt }: Red
 /** The targets of which the wallet still has shares. */
 async function remaining(deps: PredmktDeps, { targets, wallet }: RedeemTaskData) {
   const open: { market: PredictionMarket; target: Target }[] = []
-  for (const { market_id: marketId } of targets) {
-    const market = await deps.venue.market({ marketId })
-    const target = market && (await targetOf(deps, market, wallet.wallet))
-    if (market && target) open.push({ market, target })
+  const markets = await deps.venue.marketsById(targets.map(({ market_id }) => market_id))
+  // Shares of a market that cannot be read are not gone.
+  if (markets.size < targets.length)
+    throw new Fault('unavailable', 'The venue does not list a market of this redemption now')
+  for (const market of markets.values()) {
+    const target = await targetOf(deps, market, wallet.wallet)
+    if (target) open.push({ market, target })
   }
   return open
 }

@@ -1,5 +1,4 @@
 import type { VenueWallet, WalletCall } from '#kernel/money/prediction-actions.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepResultOf } from '#kernel/task/task.ts'
 import { chainShares, moneyOf } from './balances.ts'
@@ -53,10 +52,9 @@ async function migrationCalls(deps: PredmktDeps, from: string, to: string): Prom
 async function shareCalls(deps: PredmktDeps, from: string, to: string): Promise<WalletCall[]> {
   const { items } = await deps.venue.positions(from)
   const ids = [...new Set(items.map(({ marketId }) => marketId))].slice(0, marketsMax)
-  const markets = await Promise.all(ids.map((marketId) => deps.venue.market({ marketId })))
-  const known = markets.filter((market): market is PredictionMarket => market !== undefined)
+  const markets = await deps.venue.marketsById(ids)
   const calls = await Promise.all(
-    known.map(async (market) => {
+    [...markets.values()].map(async (market) => {
       const outcomes = market.outcomes.map(({ outcomeId }) => ({ market, outcomeId }))
       const units = await chainShares(deps, from, outcomes)
       const shares = outcomes

@@ -145,3 +145,11 @@ test('the fee of the builder counts on top, also of an order that only rests', (
   const sale = { ...terms, side: 'sell' } as const
   assert.equal(highestOrderFee(fee, { terms: sale, postOnly: false }, 10_000n), 990_000n)
 })
+
+test('a tick that leaves no price stands for the finest one', () => {
+  const fee = { rate: '0.04', exponent: '1' }
+  const terms = { type: 'market', side: 'buy', cashUnits: dollar, worstPriceMicros: 500_000n } as const
+  const finest = highestOrderFee(fee, { terms, postOnly: false }, 1n)
+  for (const tick of [0n, -5n, dollar, 3n * dollar, 10n ** 30n])
+    assert.equal(highestOrderFee(fee, { terms, postOnly: false }, tick), finest)
+})
