@@ -17,10 +17,15 @@ import { venueUnitsOf, type WithdrawTaskData } from './withdraw-admission.ts'
 type Deps = Pick<PredmktDeps, 'db' | 'venue' | 'chain'>
 type Task = TaskView<WithdrawTaskData>
 
+/** An older transfer is that of another request. */
+const forgottenMs = 7 * 24 * 3_600_000
 /** A relayer that does not list a batch any more leaves the transfers in so many blocks, about a day. */
 const blocksMax = 40_000n
 
-export async function findLostTransfer(deps: Deps, { userId, data }: Task): Promise<FoundRelay | undefined> {
+export async function findLostTransfer(
+  deps: Deps,
+  { userId, data, createdAt }: Task,
+): Promise<FoundRelay | undefined> {
   const { db, venue, chain } = deps
   const { wallet, account } = data
   const next = (await nonceOnChain(deps, wallet.wallet)) ?? 0n
@@ -58,8 +63,11 @@ export async function findLostTransfer(deps: Deps, { userId, data }: Task): Prom
       )
       .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
   const receipt = receipts.find((each) => each?.success && sentUnits(each) === venueUnitsOf(data))
-  const nonce = lost.find((each) => listed.get(each) === receipt?.txHash.toLowerCase())
-  return receipt && { receipt, nonce: nonce ?? null }
+  if (!receipt) return undefined
+  const { timestampSeconds } = await chain.headAt(receipt.block)
+  if (createdAt.getTime() - timestampSeconds * 1_000 > forgottenMs) return undefined
+  const nonce = lost.find((each) => listed.get(each) === receipt.txHash.toLowerCase())
+  return { receipt, nonce: nonce ?? null }
 }
 
 /** The nonces of the wallet's batches that this database has an effect of. */

@@ -75,10 +75,14 @@ const transferEffect = (deps: PredmktDeps) =>
         sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= venueUnitsOf(data),
       findLost: (task) => findLostTransfer(deps, task),
     }),
-    plan: ({ data }) => ({
-      calls: [moneyOf(deps).transferCall(data.account, venueUnitsOf(data))],
-      facts: withdrawFacts(deps, data.account),
-    }),
+    async plan(task, { now }) {
+      const { data } = task
+      if (data.token !== 'pusd' && (await isRampPaused(deps))) return waitForRamp(task, 'sign', now)
+      return {
+        calls: [moneyOf(deps).transferCall(data.account, venueUnitsOf(data))],
+        facts: withdrawFacts(deps, data.account),
+      }
+    },
     settle(task, { txHash }, { now }) {
       const { data } = task
       const spent = venueUnitsOf(data)
@@ -102,7 +106,7 @@ const lagMs = 60_000
 const isOwnOnly = (data: WithdrawTaskData): boolean => venueUnitsOf(data) === 0n
 
 /** Waits until the venue unwraps again; the task says so meanwhile, and goes on until its deadline. */
-function waitForRamp(task: WithdrawTask, next: 'prepare' | 'unwrap', now: Date): Result {
+function waitForRamp(task: WithdrawTask, next: 'sign' | 'prepare' | 'unwrap', now: Date): Result {
   if (now >= task.deadline) return notExecuted({ code: 'expired', message: rampPaused })
   const polled = pollAgain(task, next, pausedBackoff)
   return {
