@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
+  accept,
   cashOf,
   type Ended,
   executed,
@@ -117,6 +118,33 @@ describe('redemptions at the prediction market', () => {
       assert.equal((await cashOf(ada)) - cash, micros(shares))
       const cost = micros('8')
       assert.ok((await realized()) - profit <= micros(shares) - cost + 100_000n, 'the payout counts once')
+    }
+  })
+
+  test('shares that leave the wallet without a payout are no redemption, and count as none', async () => {
+    for (const [slug, outcome] of [
+      ['bitcoin-reaches-250k-this-year', 'yes'],
+      ['alpha-is-the-largest-company', 'no'],
+    ] as const) {
+      const market = await marketAt(slug)
+      const shares = await buy(ada, market)
+      await resolve(market, outcome)
+      const [cash, profit] = [await cashOf(ada), await realized()]
+      await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 6_000, maxMs: 6_000 } })
+      const body = { condition_id: market.condition_id }
+      const { task_id: id } = await accept(ada, '/predmkt/redeem', body)
+      const { safe_address: to } = await statusOf(bob)
+      const units = micros(shares)
+      await moveOutcomeShares(world, { from: wallet, to, market, outcomeId: outcomeOf(market), units })
+      const ended = (await ada.ended(id, 60_000)) as unknown as Ended
+      await venue('POST', '/realism', { preset: 'quiet' })
+      assert.deepEqual(
+        [ended.status, ended.outcome, ended.error?.code],
+        ['failed', 'not_executed', 'no_position'],
+        JSON.stringify(ended),
+      )
+      assert.equal(await cashOf(ada), cash)
+      assert.equal(await realized(), profit, 'no payout is booked')
     }
   })
 
