@@ -1,4 +1,4 @@
-/** What the venue withholds from accounts and regions, and what it delays: exits work, and nobody is told a failure. */
+/** What the venue withholds from accounts and regions, and what it delays: exits work, and no failure is reported. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'

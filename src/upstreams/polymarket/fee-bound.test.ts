@@ -79,14 +79,16 @@ test('a purchase by dollars uses them up to the cent, at the price whose fee is 
 test('no match of an order of shares at its price or a better one pays more than the bound', () => {
   fc.assert(
     fc.property(
-      feeOf,
-      tickOf,
-      fc.constantFrom('buy' as const, 'sell' as const),
-      fc.constantFrom('limit' as const, 'market' as const),
-      fc.bigInt(10_000n, 1_000_000n * dollar),
-      fc.integer({ min: 0, max: 1_000 }),
-      fills,
-      (fee, tickMicros, side, type, sizeUnits, way, matches) => {
+      fc.record({
+        fee: feeOf,
+        tickMicros: tickOf,
+        side: fc.constantFrom('buy' as const, 'sell' as const),
+        type: fc.constantFrom('limit' as const, 'market' as const),
+        sizeUnits: fc.bigInt(10_000n, 1_000_000n * dollar),
+        way: fc.integer({ min: 0, max: 1_000 }),
+        matches: fills,
+      }),
+      ({ fee, tickMicros, side, type, sizeUnits, way, matches }) => {
         const bound = between(tickMicros, dollar - tickMicros, tickMicros, way)
         const [low, high] = side === 'buy' ? [tickMicros, bound] : [bound, dollar - tickMicros]
         const shares = parts(
