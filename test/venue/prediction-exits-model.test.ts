@@ -13,7 +13,7 @@ import {
   restUnits,
   sellableUnits,
   soldUnits,
-} from './exit-rules.ts'
+} from '#features/predmkt/exit-rules.ts'
 
 /** A venue that lags, fills in parts, fails trades and loses orders, and a gateway that records what it sees of it. */
 
@@ -112,6 +112,8 @@ const soldAtVenue = (market: Market): bigint =>
   sumOf(market.sales, ({ matched, trades }) => matched - inState(trades, 'failed'))
 const ownedUnits = (market: Market): bigint =>
   inState(market.entry.trades, 'confirmed') - market.releasedUnits
+/** The shares of the purchase that no exit has sold. */
+const unsoldUnits = (market: Market): bigint => ownedUnits(market) - soldAtVenue(market)
 
 function factsOf(placed: Placed): OrderFacts {
   const { shown, trades, size: sizeUnits } = placed
@@ -341,19 +343,13 @@ function calm(market: Market): void {
 
 function assertNotOversold(market: Market): void {
   const resting = sumOf(market.sales, ({ isLive, size, matched }) => (isLive ? size - matched : 0n))
-  assert.ok(
-    soldAtVenue(market) + resting <= ownedUnits(market),
-    'the exits sell more than the purchase has left',
-  )
+  assert.ok(resting <= unsoldUnits(market), 'the exits sell more than the purchase has left')
 }
 
 function assertSold(market: Market, leg: string): void {
   const all = [market.entry, ...market.sales]
   assert.ok(!market.entry.isLive && all.every(({ trades }) => inState(trades, 'open') === 0n))
-  assert.ok(
-    ownedUnits(market) - soldAtVenue(market) < leastUnits,
-    `the ${leg} has ended, and shares are left`,
-  )
+  assert.ok(unsoldUnits(market) < leastUnits, `the ${leg} has ended, and shares are left`)
 }
 
 test('whatever the venue does, exits never sell too much, never execute together, and end only with nothing left', () => {
@@ -364,9 +360,9 @@ test('whatever the venue does, exits never sell too much, never execute together
     const market = newMarket(seed)
     try {
       for (let turn = 0; turn < 150; turn += 1) act(market)
-      if (soldAtVenue(market) > 0n && ownedUnits(market) - soldAtVenue(market) >= leastUnits) partly += 1
+      if (soldAtVenue(market) > 0n && unsoldUnits(market) >= leastUnits) partly += 1
       calm(market)
-      const left = ownedUnits(market) - soldAtVenue(market)
+      const left = unsoldUnits(market)
       if (market.cancelled.has('sl')) continue
       assert.ok(left < leastUnits, `${left} are left without a stop-loss that sells them`)
       assert.ok(market.exits.every(({ state }) => final.includes(state)))
