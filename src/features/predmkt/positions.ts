@@ -183,7 +183,7 @@ export const createActivity =
         title: fill.title,
         tx_hash: fill.tx_hash,
         settlement: fill.settlement,
-        task_id: null,
+        task_id: fill.task_id,
         timestamp: fill.matched_at.toISOString(),
       })),
       items: [...redemptions.map(redemptionItem), ...transfers.map(transferItem)]
