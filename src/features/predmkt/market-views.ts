@@ -117,9 +117,9 @@ export const createMarketViews = (deps: MarketDeps) => {
   }
 }
 
-async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: string): Promise<QuoteView> {
-  const { views, clock, db, random } = deps
-  const { amount_usd: amountUsd, amount_shares: amountShares } = input
+/** What of the book a quote counts, by its input. */
+export function quoteRequestOf(input: PredmktInput<'quote'>) {
+  const { amount_usd: amountUsd, amount_shares: amountShares, worst_price: worstPrice } = input
   const outcomeId = outcomeIdOf(input)
   const side = input.side === 'BUY' ? ('buy' as const) : ('sell' as const)
   if ((amountUsd === undefined) === (amountShares === undefined))
@@ -130,15 +130,23 @@ async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: s
     )
   if (side === 'sell' && amountUsd !== undefined)
     throw invalid('amount_usd', 'extra_forbidden', 'A sale takes `amount_shares`')
+  const spend =
+    amountUsd !== undefined
+      ? { type: 'all_in' as const, cashUnits: toUnits(amountUsd, usdcDecimals) }
+      : { type: side, sizeUnits: toUnits(amountShares!, usdcDecimals) }
+  const worstPriceMicros = worstPrice === undefined ? null : toUnits(worstPrice, usdcDecimals)
+  return { outcomeId, spend, worstPriceMicros }
+}
+
+async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: string): Promise<QuoteView> {
+  const { views, clock, db, random } = deps
+  const request = quoteRequestOf(input)
+  const { outcomeId, spend } = request
+  const allInUnits = spend.type === 'all_in' ? spend.cashUnits : null
+  const wanted = spend.type === 'all_in' ? null : spend.sizeUnits
   views.takeQuote(userId)
   const market = await marketOf(deps, outcomeId)
-  const allInUnits = amountUsd === undefined ? null : toUnits(amountUsd, usdcDecimals)
-  const wanted = amountShares === undefined ? null : toUnits(amountShares, usdcDecimals)
-  const quote = await deps.venue.quote({
-    outcomeId,
-    spend:
-      allInUnits !== null ? { type: 'all_in', cashUnits: allInUnits } : { type: side, sizeUnits: wanted! },
-  })
+  const quote = await deps.venue.quote(request)
   const now = clock.now()
   const expiresAt = later(now, quoteMs)
   const id = uuidv7(now, random)

@@ -211,6 +211,8 @@ export type PredictionVenue = {
   quote(request: {
     outcomeId: string
     spend: { type: 'all_in'; cashUnits: bigint } | { type: 'buy' | 'sell'; sizeUnits: bigint }
+    /** Levels beyond this price do not count. */
+    worstPriceMicros?: bigint | null
   }): Promise<OutcomeQuote>
   /** The most that an order can pay in fees, at whatever price within its terms it matches. */
   highestFee(market: PredictionMarket, order: Pick<OrderRequest, 'terms' | 'postOnly'>): Promise<bigint>

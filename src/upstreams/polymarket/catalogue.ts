@@ -233,14 +233,14 @@ export function createCatalogue(
         return at === null || priceMicros === undefined ? [] : { at, priceMicros }
       })
     },
-    async quote({ outcomeId, spend }) {
+    async quote({ outcomeId, spend, worstPriceMicros }) {
       const readFee = async () => {
         const known = await market({ outcomeId })
         if (!known) throw new Fault('not_found', 'Polymarket lists no market with this outcome')
         return chargedFee(known)
       }
       const [fee, current] = await Promise.all([readFee(), book(outcomeId)])
-      return quoteBook({ ...current, venue: venueName }, fee, spend)
+      return quoteBook({ ...current, venue: venueName }, fee, spend, worstPriceMicros)
     },
     highestFee: async (known, order) => highestOrderFee(await chargedFee(known), order, known.tickMicros),
   }
