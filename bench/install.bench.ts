@@ -116,6 +116,7 @@ async function startsFrom(target: string): Promise<boolean> {
   // Upstreams that do not answer do not prevent a start, and the local world is no part of a production install.
   const env = {
     ...Object.fromEntries(upstreamNames.map((name) => [name, 'http://127.0.0.1:9'])),
+    MODEL_NAME: 'none',
     PORT: '0',
     HOST: '127.0.0.1',
     DATA_DIR: environment.newFolder('data'),
