@@ -5,19 +5,20 @@ import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   accept,
   cashOf,
+  createTrader,
   type Ended,
   executed,
   type Market,
   marketBy,
   micros,
   moveOutcomeShares,
+  outcomeOf,
   positionOf,
   predictionVenue,
-  setUp,
   statusOf,
 } from './predmkt-calls.ts'
-import { createFundedPerson, type Person } from './users.ts'
-import { polygon, type World, worldOf } from './world.ts'
+import type { Person } from './users.ts'
+import { type World, worldOf } from './world.ts'
 
 type Redeemed = { condition_id: string; shares: string; payout_usd: string; by: string }
 
@@ -36,17 +37,12 @@ describe('redemptions at the prediction market', () => {
     )
     world = await worldOf(gateway.world)
     venue = predictionVenue(gateway.world)
-    ;[ada, bob] = await Promise.all([createFundedPerson(gateway.url), createFundedPerson(gateway.url)])
-    await Promise.all([setUp(ada), setUp(bob)])
+    const newTrader = () => createTrader(gateway, world, '200')
+    ;[ada, bob] = await Promise.all([newTrader(), newTrader()])
     wallet = (await statusOf(ada)).safe_address
-    for (const person of [ada, bob]) {
-      await world.fund(polygon, person.evm, 'USDC', '200')
-      await executed(person, '/predmkt/fund-safe', { amount_usd: '200' })
-    }
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
   const marketAt = async (slug: string): Promise<Market> => {
     await venue('POST', '/price', { market: slug, price: 0.4 })
     return marketBy(ada, slug)

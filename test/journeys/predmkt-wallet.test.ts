@@ -17,8 +17,10 @@ import {
   predictionVenue,
   run,
   sellable,
+  sendAs,
   setUp,
   statusOf,
+  word,
 } from './predmkt-calls.ts'
 import { createFundedPerson } from './users.ts'
 import { base, polygon, solana, type World, worldOf } from './world.ts'
@@ -46,17 +48,6 @@ describe('the wallet of a user at the prediction market', () => {
     const person = await createFundedPerson(gateway.url)
     await setUp(person)
     return person
-  }
-  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
-  /** Sends a call from a wallet at the venue without the gateway, as if the key were used elsewhere. */
-  const sendAs = async (from: string, to: string, data: string) => {
-    const url = world.manifest.urls.evm[polygon]
-    await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
-    await world.rpc('anvil_impersonateAccount', [from], url)
-    const hash = await world.rpc('eth_sendTransaction', [{ from, to, data }], url)
-    const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
-    const receipt = await eventually(mined, 'the call has run')
-    assert.equal((receipt as { status: string }).status, '0x1')
   }
 
   test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
@@ -148,7 +139,7 @@ describe('the wallet of a user at the prediction market', () => {
 
     // The approvals of a wallet that was set up before the second protocol came.
     const approval = `0xa22cb465${word(contracts.exchangeV3)}${word('0x0')}`
-    await sendAs(wallet, contracts.positionManager, approval)
+    await sendAs(world, { from: wallet, to: contracts.positionManager, data: approval })
     const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
       string,
       unknown

@@ -143,6 +143,17 @@ const RedeemOutcome = T.Object(
   { $id: 'PredictionRedeemOutcome', description: 'What was redeemed', ...openResult },
 )
 
+/** The faults of money that moves to and from the venue, in a swap where it crosses chains. */
+const transferFaults = [
+  ...taskFaults,
+  'token_unsafe',
+  'approval_required',
+  'insufficient_balance',
+  'no_route',
+  'insufficient_liquidity',
+  'conflict',
+] as const
+
 export const accountEntries = {
   meta: read('GET /predmkt/meta', {
     summary: 'How many orders, positions and redeemable positions you have',
@@ -251,15 +262,7 @@ export const accountEntries = {
     ),
     output: TaskResponse,
     result: FundingOutcome,
-    faults: [
-      ...taskFaults,
-      'token_unsafe',
-      'approval_required',
-      'insufficient_balance',
-      'no_route',
-      'insufficient_liquidity',
-      'conflict',
-    ],
+    faults: transferFaults,
   }),
   withdraw: task('POST /predmkt/withdraw', {
     summary: 'Move cash from the venue to your own wallet, on any chain',
@@ -288,15 +291,7 @@ export const accountEntries = {
     ),
     output: TaskResponse,
     result: FundingOutcome,
-    faults: [
-      ...taskFaults,
-      'token_unsafe',
-      'approval_required',
-      'insufficient_balance',
-      'no_route',
-      'insufficient_liquidity',
-      'conflict',
-    ],
+    faults: transferFaults,
   }),
   redeem: task('POST /predmkt/redeem', {
     summary: 'Redeem shares of resolved markets for cash',

@@ -5,6 +5,7 @@ import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepResultOf } from '#kernel/task/task.ts'
 import { cashSymbol, chainShares, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { readPages } from './read-pages.ts'
 import { type RelayPlan, relayDriver } from './relay-action.ts'
 import type { SetupStepName, SetupTaskData } from './setup-task.ts'
 
@@ -81,18 +82,13 @@ async function dollarCalls(deps: PredmktDeps, { from, to }: Wallets): Promise<Mi
 async function listedOutcomes({ venue }: PredmktDeps, wallet: string) {
   const listed = new Map<string, Pick<VenuePosition, 'marketId' | 'outcomeId'> & { protocol: string }>()
   let dust = 0
-  let cursor: string | undefined
-  for (let page = 0; page < pagesMax; page += 1) {
-    const { items, nextCursor } = await venue.positions(wallet, cursor)
-    for (const { marketId, outcomeId, sizeUnits } of items) {
-      const protocol = venue.protocolOf(outcomeId)
-      if (sizeUnits < dustUnits || protocol === undefined) dust += 1
-      else listed.set(outcomeId, { marketId, outcomeId, protocol })
-    }
-    cursor = nextCursor ?? undefined
-    if (cursor === undefined) break
+  const { items, isWhole } = await readPages((cursor) => venue.positions(wallet, cursor), pagesMax)
+  for (const { marketId, outcomeId, sizeUnits } of items) {
+    const protocol = venue.protocolOf(outcomeId)
+    if (sizeUnits < dustUnits || protocol === undefined) dust += 1
+    else listed.set(outcomeId, { marketId, outcomeId, protocol })
   }
-  return { outcomes: [...listed.values()], dust, isWhole: cursor === undefined }
+  return { outcomes: [...listed.values()], dust, isWhole }
 }
 
 /** The shares of each market by the chain. The list lags behind it, so that what has moved is not counted again. */

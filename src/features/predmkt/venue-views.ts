@@ -13,6 +13,7 @@ import type {
 import type { Book, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { createReadBudget, type ReadBudget, type Service } from './read-budget.ts'
+import { readPages } from './read-pages.ts'
 
 /**
  * What people are shown of the venue: read for several of them by one request, kept for seconds, and bounded per user.
@@ -250,15 +251,8 @@ export function ignoreVenueFault(error: unknown): undefined {
 export async function listPositions(
   read: (cursor: string | undefined) => ReturnType<PredictionVenue['positions']>,
 ): Promise<VenuePosition[]> {
-  const listed: VenuePosition[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < pagesMax; page += 1) {
-    const found = await attempt(() => read(cursor))
-    listed.push(...(found?.items ?? []))
-    cursor = found?.nextCursor ?? undefined
-    if (cursor === undefined) break
-  }
-  return listed
+  const { items } = await readPages((cursor) => attempt(() => read(cursor)), pagesMax)
+  return items
 }
 
 async function attempt<T>(run: () => Promise<T>): Promise<T | undefined> {
