@@ -239,7 +239,15 @@ describe('orders at the prediction market', () => {
       },
       {
         begin: () => venue('POST', '/realism', { geoblock: 'blocked' }),
-        end: () => venue('POST', '/realism', { geoblock: 'open' }),
+        async end() {
+          await venue('POST', '/realism', { geoblock: 'open' })
+          // What the venue said of the region counts for a minute.
+          await eventually(
+            async () => (await statusOf(ada)).trading === 'open' || undefined,
+            'the region is open',
+            90_000,
+          )
+        },
       },
     ]
     for (const market of markets)
