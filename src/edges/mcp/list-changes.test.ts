@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { Fault } from '#kernel/contract/fault.ts'
 import { createListChanges } from './list-changes.ts'
 
@@ -16,12 +15,12 @@ function changesFixture() {
       {
         userId: 'ada',
         async listKey() {
-          await turn()
+          await Promise.resolve()
           return 'list'
         },
       },
       async () => {
-        await turn()
+        await Promise.resolve()
         ends.push(bus.subscribe(() => {}))
       },
     )

@@ -34,7 +34,7 @@ test('24 users who take all that they get leave reads to a 25th, whatever the se
   }
 })
 
-test('a user alone gets the whole share, and is told when there is room again', () => {
+test('a user alone gets the whole share, and learns when there is room again', () => {
   const { clock, budget, takeAll } = budgetFixture()
   assert.equal(takeAll('ada', 'catalogue'), 40)
   assert.throws(

@@ -48,7 +48,7 @@ const openWindow = (max: number): RateWindow => createRateWindow({ max, windowMs
 
 /** Of the window of the instance, the part that is left to users who have taken nothing of it. */
 const newcomersPart = 0.2
-/** What such a user may take: a quote reads two lists of markets and two books. */
+/** The requests that such a user may send: a quote reads two lists of markets and two books. */
 const firstReads = 2
 
 /**
