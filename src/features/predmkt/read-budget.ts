@@ -46,7 +46,7 @@ export type ReadBudget = {
 
 const openWindow = (max: number): RateWindow => createRateWindow({ max, windowMs: windowMs + slotMs, slotMs })
 
-/** Of the window of the instance, the part that is left to users who have taken nothing of it. */
+/** The part of the window of the instance that is left to users who have taken nothing of it. */
 const newcomersPart = 0.2
 /** The requests that such a user may send: a quote reads two lists of markets and two books. */
 const firstReads = 2
