@@ -51,8 +51,11 @@ export const createCancel = (deps: PredmktDeps) =>
 /** Completes an end that no step has made: the cancel was itself cancelled, is over its deadline, or failed too often. */
 function completeEnd(deps: PredmktDeps, task: CancelTask, end: EndResult): EndResult {
   if (!hasActed(task.data)) return end
+  const { error, ...failed } = end as EndResult & FailedResult
+  const message =
+    error.code === 'expired' ? 'The deadline passed before everything was cancelled' : error.message
   return {
-    ...withCancelLists(end as EndResult & FailedResult, task.data),
+    ...withCancelLists({ ...failed, error: { ...error, message } }, task.data),
     writes: (tx) => scheduleSync(tx, ownerOf(deps, task), deps.clock.now()),
   }
 }
