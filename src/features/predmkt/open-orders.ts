@@ -1,8 +1,9 @@
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { OutcomeOrder } from '#kernel/money/prediction-views.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
-import { tradingAccount } from './account-checks.ts'
+import { setupIncomplete, tradingAccount } from './account-checks.ts'
 import type { AccountViews } from './account-views.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { orderEntries } from './order-contract.ts'
@@ -26,7 +27,7 @@ export const createOpenOrders =
     if (!(await accountOf(db, owner))) return { orders: [], as_of: clock.now().toISOString() }
     const { credentials } = await tradingAccount(deps, userId)
     const [listed, rows, exits] = await Promise.all([
-      accountViews.openOrders(userId, credentials),
+      accountViews.openOrders(userId, credentials).catch(throwMissingKey),
       openOrderRows(db, owner),
       openExits(db, owner),
     ])
@@ -42,6 +43,11 @@ export const createOpenOrders =
       as_of: clock.now().toISOString(),
     }
   }
+
+/** A key that the venue does not take any more is one that the set-up lacks. */
+function throwMissingKey(fault: unknown): never {
+  throw fault instanceof Fault && fault.extras.reason === 'key_invalid' ? setupIncomplete(['key']) : fault
+}
 
 const protocolView = (protocol: string | undefined) => (protocol === 'v2' ? 'v2' : 'v1')
 
