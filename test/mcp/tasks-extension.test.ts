@@ -89,7 +89,7 @@ test('a client that does not declare the extension gets the plain answer, and no
 test('an address that only reads cancels no task, and one of a section cancels it as its tool does', async () => {
   const { taskId } = await taskClient(pair.url, owner).send(
     'tools/call',
-    earn('24', { idempotency_key: 'read-only' }),
+    earn('31', { idempotency_key: 'read-only' }),
   )
   const reading = taskClient(pair.url, { ...owner, query: '?mode=read' })
   assert.deepEqual(await refusalOf(reading.send('tasks/cancel', { taskId })), [-32_602, 'validation'])
