@@ -201,7 +201,7 @@ async function start(
     counted_units: '0',
     replaces: sale.replaces,
   }
-  await noteCancelAsked(tx, sale.replaces)
+  await noteCancelAsked(tx, { userId, venue: deps.venue.name }, sale.replaces)
   const action = { userId, ...orderFacts(deps, 0n), principal: 'gateway' as const }
   const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
   const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
