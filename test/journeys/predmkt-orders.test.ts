@@ -236,7 +236,11 @@ describe('orders at the prediction market', () => {
       },
       {
         begin: () => venue('POST', '/realism', { geoblock: 'blocked' }),
-        end: () => venue('POST', '/realism', { geoblock: 'open' }),
+        async end() {
+          await venue('POST', '/realism', { geoblock: 'open' })
+          const isOpen = async () => (await statusOf(ada)).trading === 'open' || undefined
+          await eventually(isOpen, 'the gateway has asked again whether the region is open')
+        },
       },
     ]
     for (const market of markets)
