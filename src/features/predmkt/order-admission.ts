@@ -6,6 +6,7 @@ import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import { type AccessCheck, type TradingAccount, tradingAccount } from './account-checks.ts'
+import type { AdmissionReads } from './admission-reads.ts'
 import {
   cashAccount,
   cashLedgerToken,
@@ -22,7 +23,6 @@ import { exitTermsOf } from './exit-request.ts'
 import {
   assertOnGrid,
   cashFor,
-  marketOf,
   type OrderInput,
   type OrderTerms,
   orderTerms,
@@ -34,7 +34,7 @@ import { boundTrade } from './trade-prices.ts'
 
 /** An order is refused here, before a task exists, wherever the venue would refuse it. */
 
-export type OrderDeps = PredmktDeps & { access: AccessCheck }
+export type OrderDeps = PredmktDeps & { access: AccessCheck; reads: AdmissionReads }
 /** How long an order is placed, and its matches are followed before an operator looks into it. */
 export const orderMs = 10 * 60_000
 
@@ -60,8 +60,9 @@ export const admitOrder = (deps: OrderDeps) =>
 async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attempt): Promise<OrderRequest> {
   await assertAcknowledged(deps, userId)
   const asked = await orderTerms(deps, input, userId)
-  const market = await marketOf(deps, asked.outcomeId)
-  const account = await tradingAccount(deps, userId, market.protocol)
+  // The account comes before anything that asks the venue.
+  const account = await tradingAccount(deps, userId, deps.venue.protocolOf(asked.outcomeId))
+  const market = await deps.reads.marketOf(userId, asked.outcomeId)
   if (market.isClosed || !market.acceptsOrders)
     throw new Fault('market_closed', 'The venue takes no orders for this market now')
   assertOnGrid(asked, market)

@@ -37,7 +37,7 @@ export function outcomeIdOf({ outcome_id, token_id }: { outcome_id?: string; tok
 
 /** Returns the market of an outcome, of the protocol that the id itself names. */
 export async function marketOf(
-  { venue }: Pick<PredmktDeps, 'venue'>,
+  { venue }: { venue: Pick<PredmktDeps['venue'], 'market' | 'protocolOf'> },
   outcomeId: string,
 ): Promise<PredictionMarket> {
   const market = await venue.market({ outcomeId })

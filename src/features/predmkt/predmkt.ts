@@ -2,6 +2,7 @@ import { toActScope } from '#kernel/contract/caller.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
 import { createAccessCheck } from './account-checks.ts'
 import { createAccountSync } from './account-sync.ts'
+import { createAdmissionReads } from './admission-reads.ts'
 import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -31,9 +32,9 @@ const orderRetry = { attemptsMax: 1_000, firstMs: 300, maxMs: 10_000 }
 
 export function createPredmkt(deps: PredmktDeps) {
   const access = createAccessCheck(deps)
-  const orderDeps = { ...deps, access }
-  const status = createSetupStatus(orderDeps)
   const views = createVenueViews(deps.venue)
+  const orderDeps = { ...deps, access, reads: createAdmissionReads({ venue: deps.venue, views }) }
+  const status = createSetupStatus(orderDeps)
   const readDeps = { ...deps, views }
   const markets = createMarketViews(readDeps)
   const meta = createMeta(readDeps)

@@ -8,8 +8,8 @@ import { type BudgetOwner, budgetSpent, Fault } from '#kernel/contract/fault.ts'
  */
 
 export type Service = 'catalogue' | 'books' | 'record'
-/** A redemption is an exit: only the share of its own user bounds it. */
-export type ReadClass = Service | 'redemption'
+/** A redemption is an exit, and an order must not wait for readers: only the share of their own user bounds them. */
+export type ReadClass = Service | 'redemption' | 'admission'
 
 const windowMs = 10_000
 const slotMs = 100
@@ -18,7 +18,13 @@ const slotMs = 100
  * lists of positions. https://docs.polymarket.com/api-reference/rate-limits
  */
 const instanceMax: Readonly<Record<Service, number>> = { catalogue: 150, books: 250, record: 75 }
-const userMax: Readonly<Record<ReadClass, number>> = { catalogue: 40, books: 60, record: 20, redemption: 30 }
+const userMax: Readonly<Record<ReadClass, number>> = {
+  catalogue: 40,
+  books: 60,
+  record: 20,
+  redemption: 30,
+  admission: 40,
+}
 const usersMax = 10_000
 
 export type ReadBudget = {
@@ -48,7 +54,7 @@ export function createReadBudget(nowMs: () => number): ReadBudget {
     take(userId, readClass, requests = 1) {
       const now = nowMs()
       const own = windowOf(userId, readClass)
-      const all = readClass === 'redemption' ? undefined : instance[readClass]
+      const all = readClass === 'redemption' || readClass === 'admission' ? undefined : instance[readClass]
       refuse(own.waitMs(requests, 100, now), readClass, 'user')
       refuse(all?.waitMs(requests, 100, now) ?? 0, readClass, 'instance')
       own.add(requests, now)

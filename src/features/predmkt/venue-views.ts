@@ -193,6 +193,7 @@ export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monot
       budget.take(userId, 'catalogue', 2)
       budget.take(userId, 'books', 2)
     },
+    takeAdmission: (userId: string): void => budget.take(userId, 'admission'),
     takeRedemption: (userId: string): void => budget.take(userId, 'redemption'),
     books: (userId: string, outcomeIds: readonly string[]) =>
       many(books, outcomeIds, {
