@@ -6,7 +6,7 @@ import { query } from '#store/query.ts'
 import type { PredictionAccountRow } from '#store/tables/predmkt.ts'
 import { cancelAtVenue } from './cancel-orders.ts'
 import { advanceExits, type ExitDeps } from './exits.ts'
-import { isSuspended } from './store/account-store.ts'
+import { hasRunningTask, isSuspended } from './store/account-store.ts'
 import { readAccount } from './venue-reading.ts'
 
 /**
@@ -110,9 +110,12 @@ async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promi
   const { count, strays } = await advanceExits(deps, account, now)
   if (strays.length > 0) await cancelAtVenue(deps, { userId, orderIds: strays, credentials, now })
   const isIdle = state === 'idle' && count === 0
-  if (isIdle && (await isSuspended(db, userId))) await revokeKey(deps, userId, credentials)
+  const isEnding = isIdle && (await isSuspended(db, userId))
+  // The account is compared again, because the key ends with the last task.
+  const isNeeded = isEnding && (await hasRunningTask(db, userId))
+  if (isEnding && !isNeeded) await revokeKey(deps, userId, credentials)
   const afterMs = state === 'lost' && count === 0 ? rareMs : againMs
-  await setNext(deps, account, isIdle ? null : later(clock.now(), afterMs))
+  await setNext(deps, account, isIdle && !isNeeded ? null : later(clock.now(), afterMs))
 }
 
 /** The venue does not know the key any more: the set-up makes a new one, and until then nothing can be compared. */

@@ -4,6 +4,7 @@ import { implement, taskOf } from '#kernel/contract/operation.ts'
 import { createAccessCheck } from './account-checks.ts'
 import { createAccountSync } from './account-sync.ts'
 import { createAccountViews, createUserSeq } from './account-views.ts'
+import { createAdmissionReads } from './admission-reads.ts'
 import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -34,10 +35,10 @@ const orderRetry = { attemptsMax: 1_000, firstMs: 300, maxMs: 10_000 }
 
 export function createPredmkt(deps: PredmktDeps) {
   const access = createAccessCheck(deps)
-  const orderDeps = { ...deps, access }
-  const status = createSetupStatus(orderDeps)
   const budget = createReadBudget(monotonicMs)
   const views = createVenueViews(deps.venue, monotonicMs, budget)
+  const orderDeps = { ...deps, access, reads: createAdmissionReads({ venue: deps.venue, views }) }
+  const status = createSetupStatus(orderDeps)
   const accountViews = createAccountViews({ userSeq: createUserSeq(deps.db), venue: deps.venue, budget })
   // Tasks read the status anew, and people one that is some seconds old.
   const shownStatus = createSetupStatus({ ...orderDeps, venue: { ...deps.venue, keys: accountViews.keys } })

@@ -8,8 +8,8 @@ import { type BudgetOwner, budgetSpent, Fault } from '#kernel/contract/fault.ts'
  */
 
 export type Service = 'catalogue' | 'books' | 'record' | 'account'
-/** A redemption is an exit: only the share of its own user bounds it. */
-export type ReadClass = Service | 'redemption'
+/** A redemption is an exit, and an order must not wait for readers: only the share of their own user bounds them. */
+export type ReadClass = Service | 'redemption' | 'admission'
 
 const windowMs = 10_000
 const slotMs = 100
@@ -29,6 +29,7 @@ const userMax: Readonly<Record<ReadClass, number>> = {
   record: 20,
   account: 10,
   redemption: 30,
+  admission: 40,
 }
 const usersMax = 10_000
 
@@ -107,7 +108,7 @@ export function createReadBudget(nowMs: () => number): ReadBudget {
     take(userId, readClass, requests = 1) {
       const now = nowMs()
       const own = windowOf(userId, readClass)
-      const all = readClass === 'redemption' ? undefined : instance[readClass]
+      const all = readClass === 'redemption' || readClass === 'admission' ? undefined : instance[readClass]
       const weight = Math.min(requests, userMax[readClass])
       refuse(own.waitMs(weight, 100, now), readClass, 'user')
       refuse(all?.waitMs(userId, own, weight, now) ?? 0, readClass, 'instance')

@@ -209,6 +209,7 @@ export function createVenueViews(
       budget.take(userId, 'catalogue', 2)
       budget.take(userId, 'books', 2)
     },
+    takeAdmission: (userId: string): void => budget.take(userId, 'admission'),
     takeRedemption: (userId: string): void => budget.take(userId, 'redemption'),
     books: (userId: string, outcomeIds: readonly string[]) =>
       many(books, outcomeIds, {
