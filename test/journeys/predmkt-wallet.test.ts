@@ -333,7 +333,16 @@ describe('the wallet of a user at the prediction market', () => {
         [person.evm],
       )
     }
-    await executed(rich, '/predmkt/withdraw', { amount_usdc: '2' })
+    // What lies in the own wallet already is not left behind by a full withdrawal.
+    await venue('POST', '/credit', { wallet: rich.evm, token: 'pusd', amount: '1' })
+    for (const [amount, status, code] of [
+      ['2', 429, 'rate_limited'],
+      ['0.5', 422, 'validation'],
+    ] as const) {
+      const part = await rich.call('POST /predmkt/withdraw', { body: { amount_usdc: amount } })
+      assert.deepEqual([part.status, part.body.code], [status, code], JSON.stringify(part.body))
+    }
+    await executed(rich, '/predmkt/withdraw', { amount_usdc: '3' })
     const refused = await poor.call('POST /predmkt/withdraw', { body: { amount_usdc: '0.000001' } })
     assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited'], JSON.stringify(refused.body))
   })

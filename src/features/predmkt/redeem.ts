@@ -5,6 +5,7 @@ import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { EndResult, StepContext, StepResultOf, Steps, Tx } from '#kernel/task/task.ts'
@@ -32,6 +33,8 @@ import {
   targetWith,
 } from './redemption-proof.ts'
 import { relayDriver } from './relay-action.ts'
+import { assertRelays } from './relay-allowance.ts'
+import { latestEffect } from './signed-effect.ts'
 import { isWalletTaken, lockAccount } from './store/account-store.ts'
 import { fillSums } from './store/fill-store.ts'
 import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
@@ -53,7 +56,7 @@ const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 type RedeemDeps = PredmktDeps & { views: Pick<VenueViews, 'takeRedemption'> }
 
 export const createRedeem = (deps: RedeemDeps) =>
-  taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps) })
+  taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps), looksUp: true })
 
 const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
   operation,
@@ -77,6 +80,7 @@ const admitRedeem = (deps: RedeemDeps) =>
     },
     async fund({ action: { userId }, data }) {
       deps.views.takeRedemption(userId)
+      await assertRelays(deps, userId, { isExit: true })
       const targets =
         data.asked === null
           ? await allTargets(deps, userId, data.wallet.wallet)
@@ -192,7 +196,7 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
     }),
     async plan(task, { now }) {
       const open = await remaining(deps, task.data)
-      if (open.length === 0) return (await isTaken(deps, task)) ? waiting(task) : gone(now)
+      if (open.length === 0) return (await isTaken(deps, task)) ? waiting(task) : goneUnsigned(task, now)
       const calls = open.flatMap(({ market, target }) => callsOf(deps, market, target))
       return { calls, facts: facts(deps) }
     },
@@ -218,11 +222,28 @@ const gone = (now: Date, own: Pick<RedeemTaskData, 'own' | 'own_tx'> = {}): Resu
   data: { ...own, gone_ms: now.getTime(), polls: 0 },
 })
 
+/** The same before this task has signed anything. */
+function goneUnsigned(task: RedeemTask, now: Date): Result {
+  const { data } = gone(now)
+  const park = { afterMs: 0, next: 'attribute' as const }
+  return { park, state: 'confirming', ...unlessFound(task), data: data! }
+}
+
 /** Whether another task has an action of the wallet in flight, which may be the one that redeems these shares. */
 const isTaken = ({ db, venue }: PredmktDeps, { id, userId }: RedeemTask): Promise<boolean> =>
   isWalletTaken(db, { userId, venue: venue.name }, id)
 
-const waiting = (task: RedeemTask): Result => ({ ...pollAgain(task, 'sign', pollBackoff), state: 'waiting' })
+/** While shares may have been redeemed by a task that this database has lost, nothing else ends this one. */
+const unlessFound = (task: RedeemTask) =>
+  outsideId(task) !== undefined && latestEffect(task, 'prediction_relay') === undefined
+    ? ({ outcome: 'unknown' } as const)
+    : {}
+
+const waiting = (task: RedeemTask): Result => ({
+  ...pollAgain(task, 'sign', pollBackoff),
+  state: 'waiting',
+  ...unlessFound(task),
+})
 
 /** The targets whose shares no other task of the user has redeemed meanwhile. */
 async function unclaimed(
@@ -257,7 +278,11 @@ async function remaining(deps: PredmktDeps, { targets, wallet }: RedeemTaskData)
 /** Reports what the venue's record lists of shares that are gone, and what the own batch has redeemed. */
 async function attribute(deps: PredmktDeps, task: RedeemTask, { now }: StepContext): Promise<Result> {
   const { own = [], own_tx: ownTx, gone_ms: goneMs = now.getTime(), wallet } = task.data
-  const again: Result = { ...pollAgain(task, 'attribute', pollBackoff), state: 'confirming' }
+  const again: Result = {
+    ...pollAgain(task, 'attribute', pollBackoff),
+    state: 'confirming',
+    ...unlessFound(task),
+  }
   const open = (await unclaimed(deps, deps.db, task)).filter((target) => !own.some(isOfMarket(target)))
   if (own.length + open.length === 0)
     return notExecuted({ code: 'no_position', message: 'Another task has redeemed these shares meanwhile' })
