@@ -128,7 +128,9 @@ describe('the cases of complaints about money at prediction markets, on both pro
         )
       ).rows
       const tomorrow = 86_400 - Math.floor((Date.now() / 1_000) % 86_400)
-      assert.ok(Math.abs(row!.seconds - tomorrow) < 10, `it continues in ${row!.seconds} s`)
+      // The relayer is asked once an hour, because the time that it names can be wrong.
+      const expected = Math.min(tomorrow, 3_600)
+      assert.ok(Math.abs(row!.seconds - expected) < 10, `it continues in ${row!.seconds} s`)
       assert.equal(await countOfSubmits(), requests + 1, 'nothing is sent meanwhile')
       if (person === newcomer) {
         const { steps } = await statusOf(person)

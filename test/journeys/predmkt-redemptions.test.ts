@@ -117,6 +117,38 @@ describe('redemptions at the prediction market', () => {
     }
   })
 
+  test('a redemption of the venue is reported by one of two tasks, and counts once', async () => {
+    for (const slug of ['ben-summer-wins-the-mayoral-race', 'cal-autumn-wins-the-mayoral-race']) {
+      const market = await marketAt(slug)
+      const outcome = market.outcomes[1]!.outcome_id
+      const terms = { outcome_id: outcome, side: 'BUY', order_type: 'FOK', amount_usd: '8' }
+      const { settled_shares: shares, total_usd: cost } = (await executed(ada, '/predmkt/order', terms))
+        .result
+      const profit = await realized()
+      await venue('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 0 } })
+      await resolve(market, 'no')
+      await venue('POST', '/auto-redeem')
+      await venue('POST', '/realism', { preset: 'quiet' })
+      const body = { condition_id: market.condition_id }
+      const accepted = await eventually(async () => {
+        const replies = await Promise.all(
+          [0, 1, 2].map(() => ada.call<Ended>('POST /predmkt/redeem', { body })),
+        )
+        const tasks = replies.filter(({ status }) => status < 400)
+        return tasks.length > 1 ? tasks : undefined
+      }, 'the venue lists the redemption')
+      const ends = await Promise.all(accepted.map(({ body: { task_id: id } }) => ada.ended(id)))
+      const executions = ends.filter(({ outcome }) => outcome === 'executed')
+      assert.equal(executions.length, 1, JSON.stringify(ends))
+      assert.ok(
+        ends.every(({ outcome, error }) => outcome === 'executed' || error?.code === 'no_position'),
+        JSON.stringify(ends),
+      )
+      assert.equal((executions[0] as unknown as Ended).result.payout_usd, shares)
+      assert.equal((await realized()) - profit, micros(shares!) - micros(cost!), 'the payout counts once')
+    }
+  })
+
   test('shares that leave the wallet without a payout are no redemption, and count as none', async () => {
     for (const [slug, outcome] of [
       ['bitcoin-reaches-250k-this-year', 'yes'],

@@ -71,16 +71,24 @@ export async function cashOf(deps: BalanceDeps, { userId, wallet }: WalletOf): P
   return spendable(units, restingUnits, held)
 }
 
+/** Refuses what a node says that does not show a block yet which another one has shown. */
+export function assertBlock({ number }: { number: bigint }, minBlock: bigint): void {
+  if (number < minBlock)
+    throw new Fault('unavailable', 'The node of the chain lags behind what was read before; try again later')
+}
+
 export async function chainShares(
   { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
   wallet: string,
   outcomes: readonly { market: Pick<PredictionMarket, 'protocol'>; outcomeId: string }[],
+  minBlock = 0n,
 ): Promise<bigint[]> {
   const money = moneyOf({ venue })
   if (outcomes.length === 0) return []
-  const { results } = await chain.views(
+  const { head, results } = await chain.views(
     outcomes.map(({ market, outcomeId }) => money.sharesCall(wallet, market, outcomeId)),
   )
+  assertBlock(head, minBlock)
   return results.map(({ success, data }) => {
     if (!success || data.length !== 66)
       throw new Fault('unavailable', 'The chain returned no shares; try again later')

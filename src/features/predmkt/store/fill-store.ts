@@ -171,7 +171,9 @@ export const fillSums = (db: Queryable, { userId, venue }: AccountKey): Promise<
          coalesce(sum(size) filter (where side = 'buy' and settlement not in ('confirmed', 'failed')), 0) as unsettled_buy,
          coalesce(sum(size) filter (where side = 'sell' and settlement not in ('confirmed', 'failed')), 0) as unsettled_sell
        from prediction_fill where user_id = $1 and venue = $2 group by user_id, venue, outcome_id) f
-     left join prediction_redemption r using (user_id, venue, market_id, outcome_id)`,
+     left join (
+       select market_id, outcome_id, sum(shares) as shares, sum(payout) as payout from prediction_redemption
+       where user_id = $1 and venue = $2 group by market_id, outcome_id) r using (market_id, outcome_id)`,
     [userId, venue],
   )
 
