@@ -20,7 +20,7 @@ import {
   statusOf,
   type VenueRecord,
 } from './predmkt-calls.ts'
-import type { Person } from './users.ts'
+import { createFundedPerson, type Person } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
 type CancelLists = { canceled: string[]; not_canceled: Record<string, string> }
