@@ -98,6 +98,7 @@ export async function openExitApp() {
     ada,
     bob,
     dial,
+    newTrader,
     marketAt,
     buy,
     sharesOf,
