@@ -57,16 +57,16 @@ export type AccessCheck = {
 export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 'clock'>): AccessCheck {
   const closedOnly = new Map<string, { atMs: number; isClosedOnly: boolean }>()
   let region: { atMs: number; isBlocked: boolean } | undefined
-  const isFresh = (atMs: number, isRefused: boolean) =>
+  const isFresh = (atMs: number, { isRefused }: { isRefused: boolean }) =>
     clock.now().getTime() - atMs < (isRefused ? refusalMs : accessMs)
   const regionBlocked = async () => {
-    if (!region || !isFresh(region.atMs, region.isBlocked))
+    if (!region || !isFresh(region.atMs, { isRefused: region.isBlocked }))
       region = { atMs: clock.now().getTime(), isBlocked: (await venue.access()).isBlocked }
     return region.isBlocked
   }
   const accountClosed = async (userId: string, credentials: VenueCredentials) => {
     const known = closedOnly.get(userId)
-    if (known && isFresh(known.atMs, known.isClosedOnly)) return known.isClosedOnly
+    if (known && isFresh(known.atMs, { isRefused: known.isClosedOnly })) return known.isClosedOnly
     const isClosedOnly = await venue.isClosedOnly(credentials)
     if (closedOnly.size > 10_000) closedOnly.clear()
     closedOnly.set(userId, { atMs: clock.now().getTime(), isClosedOnly })

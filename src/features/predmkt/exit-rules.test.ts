@@ -266,9 +266,9 @@ describe('the exits of a purchase', () => {
     const watched = exitOf('sl', 'watched')
     const [held] = nextOfPair(pairOf({ exits: [watched], book: thin(10_000n, 280_000n) })).moves
     assert.deepEqual([held?.state, held?.error, held?.sale], ['watched', farText, undefined])
-    const told = exitOf('sl', 'watched', { error: farText })
-    assert.deepEqual(nextOfPair(pairOf({ exits: [told], book: thin(10_000n, 280_000n) })).moves, [])
-    const [move] = nextOfPair(pairOf({ exits: [told], book: thin(250_000n, 280_000n) })).moves
+    const notified = exitOf('sl', 'watched', { error: farText })
+    assert.deepEqual(nextOfPair(pairOf({ exits: [notified], book: thin(10_000n, 280_000n) })).moves, [])
+    const [move] = nextOfPair(pairOf({ exits: [notified], book: thin(250_000n, 280_000n) })).moves
     assert.deepEqual([move?.state, move?.sale?.priceMicros], ['executing', 210_000n])
   })
 

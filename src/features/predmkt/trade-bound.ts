@@ -77,7 +77,7 @@ function highestPriceMicros(marketMicros: bigint, tickMicros: bigint): bigint {
 type Bounded = {
   /** The limit, or the worst price of a market order. */
   priceMicros: bigint
-  /** Of what the order trades, or of what it pays, in ten-thousandths; undefined where it loses less than the bound. */
+  /** The loss in ten-thousandths of what the order trades or pays; undefined where the order is within the bound. */
   acceptedLossBps?: number
 }
 type BoundedSale = Bounded & {

@@ -170,7 +170,8 @@ export async function purchaseOfSale(
       : timeInForce === 'fak' && priceMicros <= triggerMicros
   }
   const found = pairs.find((pair) => {
-    const left = leftUnits(pair)
+    // A reading of the venue may have counted the sale as one by hand before.
+    const left = leftUnits({ ...pair, entry: { ...pair.entry, releasedUnits: 0n } })
     return left - (left % hundredth) === sizeUnits && pair.exits.some(isOf)
   })
   return found?.row.order_id
