@@ -319,7 +319,7 @@ describe('orders at the prediction market', () => {
       await executed(ada, '/predmkt/order', { ...purchase(market), stop_loss_price: '0.1' })
       const rests = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.05', size: '10' }
       const { result: order } = await executed(ada, '/predmkt/order', rests)
-      const [exit] = (await openOrdersOf(ada)).filter(({ leg }) => leg === 'stop_loss')
+      const [exit] = (await openOrdersOf(ada)).filter(({ leg }) => leg === 'sl')
       await venue('POST', '/faults', {
         effect: 'status',
         status: 400,
