@@ -193,7 +193,7 @@ export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monot
       budget.take(userId, 'catalogue', 2)
       budget.take(userId, 'books', 2)
     },
-    takeRedemption: (userId: string): void => budget.take(userId, 'redemption'),
+    takeRedemption: (userId: string, requests = 1): void => budget.take(userId, 'redemption', requests),
     books: (userId: string, outcomeIds: readonly string[]) =>
       many(books, outcomeIds, {
         take: (batches) => budget.take(userId, 'books', batches),
