@@ -194,7 +194,7 @@ describe('the wallet of a user at the prediction market', () => {
     /** What a sponsor pays for the user today on Polygon is used up. */
     const spendGas = () =>
       database.query(
-        `update sponsor_day set wei = wei + 1e19 where chain_id = '137' and user_id =
+        `update sponsor_day set wei = wei + 1e21 where chain_id = '137' and user_id =
            (select user_id from wallet where lower(address) = lower($1))`,
         [person.evm],
       )
@@ -318,9 +318,9 @@ describe('the wallet of a user at the prediction market', () => {
       })
       await database.query(
         `insert into sponsor_day (user_id, chain_id, day, wei)
-           select user_id, '137', (now() at time zone 'utc')::date, 1e19 from wallet
+           select user_id, '137', (now() at time zone 'utc')::date, 1e21 from wallet
              where lower(address) = lower($1)
-           on conflict (user_id, chain_id, day) do update set wei = sponsor_day.wei + 1e19`,
+           on conflict (user_id, chain_id, day) do update set wei = sponsor_day.wei + 1e21`,
         [person.evm],
       )
     }

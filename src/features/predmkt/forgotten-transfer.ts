@@ -26,7 +26,7 @@ const blocksMax = 40_000n
 export async function findLostTransfer(
   deps: Deps,
   { id, userId, data, createdAt }: Task,
-): Promise<FoundRelay | 'busy' | undefined> {
+): Promise<FoundRelay | 'taken' | undefined> {
   const { db, venue, chain } = deps
   const { wallet, account } = data
   const next = (await nonceOnChain(deps, wallet.wallet)) ?? 0n
@@ -45,7 +45,7 @@ export async function findLostTransfer(
     (hash) => !ofKnown.has(hash),
   )
   // A transfer that was read may be that of a task that has not booked it yet: it books it as it releases the wallet.
-  if (hashes.length > 0 && (await isWalletTaken(db, { userId, venue: venue.name }, id))) return 'busy'
+  if (hashes.length > 0 && (await isWalletTaken(db, { userId, venue: venue.name }, id))) return 'taken'
   const booked = await query<{ tx_hash: string }>(
     db,
     `select lower(tx_hash) as tx_hash from prediction_transfer

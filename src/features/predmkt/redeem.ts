@@ -1,5 +1,5 @@
 import { later } from '#kernel/clock.ts'
-import { conflict, exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
+import { conflict, exactlyOneOf, Fault } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
@@ -11,14 +11,13 @@ import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { EndResult, StepContext, StepResultOf, Steps, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { fundedWallet } from './account-checks.ts'
-import { chainShares, moneyOf } from './balances.ts'
+import { moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
-import { heldOf, outcomesOf, sharesOfRow } from './positions.ts'
+import { allTargets, callsOf, oneTarget, type TargetDeps, targetOf } from './redeem-targets.ts'
 import {
   byUs,
   isOfMarket,
-  listedRedemptions,
   overlapMs,
   payoutOf,
   provenRedemptions,
@@ -30,15 +29,12 @@ import {
   rowsOf,
   sum,
   type Target,
-  targetWith,
 } from './redemption-proof.ts'
 import { relayDriver } from './relay-action.ts'
 import { assertRelays } from './relay-allowance.ts'
 import { latestEffect } from './signed-effect.ts'
 import { isWalletTaken, lockAccount } from './store/account-store.ts'
-import { fillSums } from './store/fill-store.ts'
 import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
-import type { VenueViews } from './venue-views.ts'
 
 /** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
 
@@ -46,16 +42,12 @@ type StepName = 'sign' | 'confirm' | 'attribute'
 type Result = StepResultOf<Partial<RedeemTaskData>, StepName>
 
 const redeemMs = 48 * 3_600_000
-/** One batch redeems at most so many markets; the rest is redeemed by another call. */
-const marketsMax = 10
 const operation = 'predmkt_redeem'
 /** The venue lists a redemption a little after the chain has it. */
 const listedWithinMs = 10_000
 const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 
-type RedeemDeps = PredmktDeps & { views: Pick<VenueViews, 'takeRedemption'> }
-
-export const createRedeem = (deps: RedeemDeps) =>
+export const createRedeem = (deps: TargetDeps) =>
   taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps), looksUp: true })
 
 const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
@@ -67,7 +59,7 @@ const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
   exit: true,
 })
 
-const admitRedeem = (deps: RedeemDeps) =>
+const admitRedeem = (deps: TargetDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
@@ -79,7 +71,6 @@ const admitRedeem = (deps: RedeemDeps) =>
       return { action: { userId, ...facts(deps) }, data }
     },
     async fund({ action: { userId }, data }) {
-      deps.views.takeRedemption(userId)
       await assertRelays(deps, userId, { isExit: true })
       const targets =
         data.asked === null
@@ -87,7 +78,7 @@ const admitRedeem = (deps: RedeemDeps) =>
           : [await oneTarget(deps, userId, data)]
       if (targets.length === 0)
         throw new Fault('no_position', 'There are no shares of a resolved market to redeem')
-      return targets.slice(0, marketsMax)
+      return targets
     },
     start: ({ data }, targets): { first: StepName; deadlineMs: number; data: RedeemTaskData } => ({
       first: 'sign',
@@ -95,88 +86,6 @@ const admitRedeem = (deps: RedeemDeps) =>
       data: { ...data, targets },
     }),
   })
-
-async function oneTarget(deps: PredmktDeps, userId: string, data: RedeemTaskData): Promise<Target> {
-  const market = await deps.venue.market({ marketId: data.asked! })
-  if (!market) throw notFound('market', 'predmkt_positions')
-  const target = await targetOf(deps, market, data.wallet.wallet)
-  if (!target) {
-    const redeemed = await targetOfVenue(deps, userId, { market, data })
-    if (redeemed) return redeemed
-    throw new Fault('no_position', 'There are no shares of this market to redeem')
-  }
-  if (!(await pays(deps, market, data.wallet.wallet, target)))
-    throw new Fault('not_resolved', 'The chain has no result of this market yet, so its shares pay nothing')
-  return target
-}
-
-async function allTargets(deps: PredmktDeps, userId: string, wallet: string): Promise<Target[]> {
-  const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
-  const outcomes = await outcomesOf(deps, wallet, sums)
-  const units = await chainShares(deps, wallet, outcomes.map(sharesOfRow))
-  const held = outcomes.filter((_, index) => units[index] !== 0n)
-  const ids = [...new Set(held.map(({ market_id }) => market_id))]
-  const targets: Target[] = []
-  for (const market of (await deps.venue.marketsById(ids)).values()) {
-    const target = market.payoutMicros ? await targetOf(deps, market, wallet) : undefined
-    if (target && (await pays(deps, market, wallet, target))) targets.push(target)
-    if (targets.length === marketsMax) break
-  }
-  return targets
-}
-
-async function targetOf(
-  deps: PredmktDeps,
-  market: PredictionMarket,
-  wallet: string,
-): Promise<Target | undefined> {
-  const held = await chainShares(
-    deps,
-    wallet,
-    market.outcomes.map(({ outcomeId }) => ({ market, outcomeId })),
-  )
-  return targetWith(market, held)
-}
-
-type Gone = { market: PredictionMarket; data: RedeemTaskData }
-
-/** The shares that the record still has and the venue has redeemed by itself. */
-async function targetOfVenue(
-  deps: PredmktDeps,
-  userId: string,
-  { market, data }: Gone,
-): Promise<Target | undefined> {
-  const owner = { userId, venue: deps.venue.name }
-  const [sums, listed] = await Promise.all([
-    fillSums(deps.db, owner),
-    listedRedemptions(deps, { userId, wallet: data.wallet }),
-  ])
-  if (market.payoutMicros === null || !listed.has(market.marketId.toLowerCase())) return undefined
-  const held = market.outcomes.map(({ outcomeId }) => {
-    const fills = sums.find(({ outcome_id }) => outcome_id === outcomeId)
-    return fills ? heldOf(fills).units : 0n
-  })
-  return targetWith(market, held)
-}
-
-const callsOf = (deps: PredmktDeps, market: PredictionMarket, { shares }: Target) =>
-  moneyOf(deps).redeemCalls(
-    market,
-    shares
-      .filter(({ units }) => units !== '0')
-      .map(({ outcome_id, units }) => ({ outcomeId: outcome_id, sizeUnits: BigInt(units) })),
-  )
-
-/** Whether the chain pays the shares out now. */
-async function pays(
-  deps: PredmktDeps,
-  market: PredictionMarket,
-  wallet: string,
-  target: Target,
-): Promise<boolean> {
-  if (market.payoutMicros === null) return false
-  return (await deps.chain.simulate(wallet, callsOf(deps, market, target))).ok
-}
 
 function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
   const effect = createEffect({
@@ -204,7 +113,7 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
       const own = redeemedIn(deps, task.data, receipt!)
       const redemptions = own.map(byUs(txHash!))
       const isAll = task.data.targets.every((target) => own.some(isOfMarket(target)))
-      const next = isAll ? ended(task, redemptions, isAll) : gone(now, { own, own_tx: txHash })
+      const next = isAll ? ended(task, redemptions, { isAll }) : gone(now, { own, own_tx: txHash })
       // They are booked before the wallet is released, because other tasks find them in the venue's record.
       return { ...next, writes: (tx) => book(deps, tx, task, { redemptions, now }).then(() => {}) }
     },
@@ -298,7 +207,7 @@ async function attribute(deps: PredmktDeps, task: RedeemTask, { now }: StepConte
       message: 'The shares have left the wallet without a payout that is known here',
     })
   return {
-    ...ended(task, redemptions, isAll),
+    ...ended(task, redemptions, { isAll }),
     writes: (tx) => bookFound(deps, tx, task, { redemptions: found, now }),
     onWritesRefused: () => again,
   }
@@ -307,7 +216,7 @@ async function attribute(deps: PredmktDeps, task: RedeemTask, { now }: StepConte
 function ended(
   { data }: RedeemTask,
   redemptions: readonly Redemption[],
-  isAll: boolean,
+  { isAll }: { isAll: boolean },
 ): EndResult<Partial<RedeemTaskData>> {
   const rows = redemptions.map(({ target, by, txHash }) => ({
     condition_id: target.market_id,

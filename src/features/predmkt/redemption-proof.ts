@@ -7,7 +7,6 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 import { moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { RelayTaskData } from './relay-action.ts'
-import { relayerOf } from './relay-outcome.ts'
 import { type NewRedemption, redemptionsOf } from './store/redemption-store.ts'
 
 /** What proves a redemption: the receipt of the own batch, or the transaction that the venue's record lists. */
@@ -97,7 +96,7 @@ export async function listedRedemptions(
     latest.set(id, { txHash: hash, at })
   }
   if (latest.size === 0) return new Map()
-  const relayed = await relayerOf(deps).recent(wallet.owner)
+  const relayed = (await deps.venue.setup?.relayer?.recent(wallet.owner)) ?? []
   const isRelayed = (hash: string) => relayed.some(({ txHash }) => txHash?.toLowerCase() === hash)
   return new Map(
     [...latest].map(([id, { txHash }]) => [id, { by: isRelayed(txHash) ? 'us' : 'venue', txHash }]),

@@ -58,10 +58,10 @@ type RelayOptions<Data> = {
    */
   prove(task: TaskView<Data>, receipt: Receipt | null): boolean | Promise<boolean>
   /**
-   * Returns the transaction of an earlier task of the same execution, which this database has lost; `busy` while that of
+   * Returns the transaction of an earlier task of the same execution, which this database has lost; `taken` while that of
    * another task, which has the wallet, may be taken for it.
    */
-  findLost?(task: TaskView<Data>): Promise<FoundRelay | 'busy' | undefined>
+  findLost?(task: TaskView<Data>): Promise<FoundRelay | 'taken' | undefined>
   /** Returns the end of the task where the relayer or the chain refused the action for good. */
   onRejected?(
     task: TaskView<Data>,
@@ -82,12 +82,7 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
   async sign(task, plan, context) {
     const isLost = outsideId(task) !== undefined && latestEffect(task, 'prediction_relay') === undefined
     const found = isLost ? await options.findLost?.(task) : undefined
-    if (found === 'busy')
-      return ofData<Data, Names>({
-        ...waitForWallet(task, context.steps.sign),
-        state: 'reconciling',
-        outcome: 'unknown',
-      })
+    if (found === 'taken') return ofData<Data, Names>(lookUpLater(task, context.steps.sign))
     if (found) return adopt(deps, task, found, context)
     if (isLookingUp(task)) return nothingFound(context.steps.sign)
     const waiting = await plan.waits?.()
@@ -225,6 +220,10 @@ async function signRelayed<Names extends string>(
 
 const waitForWallet = <Names extends string>(task: Pick<RelayedTask, 'data'>, next: Names) =>
   ({ ...pollAgain(task, next, pollBackoff), state: 'waiting' }) as const
+
+/** Nothing else ends the task before its look-up. */
+const lookUpLater = <Names extends string>(task: Pick<RelayedTask, 'data'>, next: Names) =>
+  ({ ...waitForWallet(task, next), state: 'reconciling', outcome: 'unknown' }) as const
 
 function pollRelay<Name extends string>(task: RelayedTask, next: Name, data: Partial<RelayTaskData> = {}) {
   const polled = pollAgain(task, next, pollBackoff)

@@ -18,7 +18,7 @@ export type SetupTaskData = RelayTaskData & {
 
 /** What has moved stays moved, however the task ends. */
 export const partialOnceMoved = <Result extends object>(
-  { data }: { data: SetupTaskData },
+  { data }: { data: { moved_block?: unknown } },
   result: Result,
 ): Result =>
   data.moved_block !== undefined && 'outcome' in result && result.outcome === 'not_executed'

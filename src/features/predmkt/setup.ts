@@ -8,7 +8,7 @@ import { assertAcknowledged } from './disclaimer.ts'
 import { assertRelays } from './relay-allowance.ts'
 import { relayerOf } from './relay-outcome.ts'
 import { chainReader, type SetupDeps, setupSteps } from './setup-steps.ts'
-import { partialOnceMoved, type SetupStepName, type SetupTask, type SetupTaskData } from './setup-task.ts'
+import { partialOnceMoved, type SetupStepName, type SetupTaskData } from './setup-task.ts'
 import { accountOf, addAccount, walletOfRow } from './store/account-store.ts'
 
 /** A step of the set-up can wait for a quota of the venue that is renewed once a day. */
@@ -48,7 +48,7 @@ export const createSetup = (deps: SetupDeps, operation: 'predmkt_setup' | 'predm
     }),
     steps: setupSteps(deps),
     retry,
-    completeEnd: (task, end) => partialOnceMoved(task as unknown as SetupTask, end),
+    completeEnd: (task, end) => partialOnceMoved(task, end),
   })
 
 const startData = (wallet: VenueWallet): SetupTaskData => ({ wallet })

@@ -210,7 +210,7 @@ export function createVenueViews(
       budget.take(userId, 'books', 2)
     },
     takeAdmission: (userId: string): void => budget.take(userId, 'admission'),
-    takeRedemption: (userId: string): void => budget.take(userId, 'redemption'),
+    takeRedemption: (userId: string, requests = 1): void => budget.take(userId, 'redemption', requests),
     books: (userId: string, outcomeIds: readonly string[]) =>
       many(books, outcomeIds, {
         take: (batches) => budget.take(userId, 'books', batches),
