@@ -140,6 +140,11 @@ describe('the wallet of a user at the prediction market', () => {
     // The approvals of a wallet that was set up before the second protocol came.
     const approval = `0xa22cb465${word(contracts.exchangeV3)}${word('0x0')}`
     await sendAs(world, { from: wallet, to: contracts.positionManager, data: approval })
+    // What people are shown may be some seconds old.
+    await eventually(
+      async () => (await statusOf(person)).protocols.v2 === false || undefined,
+      'the missing approval is seen',
+    )
     const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
       string,
       unknown

@@ -12,7 +12,7 @@ import type { ReadBudget } from './read-budget.ts'
  */
 
 const viewMs = 2_000
-const keysMs = 60_000
+const keysMs = 10_000
 const ordersMax = 20_000
 const statusesMax = 1_000
 const keysMax = 10_000

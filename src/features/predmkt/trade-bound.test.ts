@@ -38,13 +38,13 @@ test('an order that is larger than a narrow book goes by what else is known', ()
     assert.equal(priceOf('sell', bookOf(10_000n, 20_000n, { last, ...around })), last)
 })
 
-test('without the book a sale goes by the highest price that is known, and a purchase by the lowest', () => {
+test('without the book the last price and the median of the day decide, against the order', () => {
   const wide = bookOf(1_000n, 420_000n, { last: 100_000n })
   const dayMicros = [180_000n, 320_000n, 240_000n]
-  assert.equal(priceOf('sell', wide, { dayMicros }), 320_000n)
-  assert.equal(priceOf('sell', wide, { dayMicros, costMicros: 500_000n }), 500_000n)
+  assert.equal(priceOf('sell', wide, { dayMicros }), 240_000n)
+  assert.equal(priceOf('sell', bookOf(1_000n, null), { costMicros: 500_000n }), 500_000n)
   assert.equal(priceOf('buy', wide, { dayMicros, costMicros: 50_000n }), 100_000n)
-  assert.equal(priceOf('buy', bookOf(null, 990_000n), { dayMicros }), 180_000n)
+  assert.equal(priceOf('buy', bookOf(null, 990_000n), { dayMicros }), 240_000n)
   assert.equal(priceOf('sell', bookOf(1_000n, null)), 1_000_000n)
   assert.equal(priceOf('buy', bookOf(null, 990_000n)), 1_000n)
 })

@@ -42,7 +42,16 @@ export type KnownPrices = {
   costMicros: bigint | null
 }
 
-/** The price of a share to a seller is the highest that is known, and to a buyer the lowest; a dollar, or a tick, where none is. */
+/** A few trades, which somebody can make with himself, do not move the median of a day. */
+function medianMicros(prices: readonly bigint[]): bigint | undefined {
+  const sorted = prices.toSorted((a, b) => (a < b ? -1 : Number(a > b)))
+  return sorted[sorted.length >> 1]
+}
+
+/**
+ * Without a middle, the price of a share to a seller is the higher one of the last price and the median of a day, and to a
+ * buyer the lower one; where none is known, what the seller has paid, and then a dollar or a tick.
+ */
 export function marketPriceMicros(
   book: Prices & Pick<Book, 'tickMicros'>,
   { side, sizeUnits }: Order,
@@ -50,10 +59,9 @@ export function marketPriceMicros(
 ): bigint {
   const middle = middleMicros(book, sizeUnits)
   if (middle !== undefined) return middle
+  const known = [book.lastPriceMicros, medianMicros(dayMicros)].flatMap((price) => price ?? [])
   // What the user has paid says nothing of what a further share may cost.
-  const own = side === 'sell' ? costMicros : null
-  const known = [book.lastPriceMicros, ...dayMicros, own].flatMap((price) => price ?? [])
-  if (known.length === 0) return side === 'sell' ? dollar : book.tickMicros
+  if (known.length === 0) return side === 'sell' ? (costMicros ?? dollar) : book.tickMicros
   return known.reduce((one, other) => (one > other === (side === 'sell') ? one : other))
 }
 
