@@ -114,8 +114,8 @@ const placedAnew: Case = {
 
 const filled: Case = {
   title: 'take-profit that fills in the book',
-  shortPoint: 'db:with prediction_fill:after',
-  needed: [/^net:polymarket:after/, /^db:with prediction_fill:after/, /^db:update prediction_exit:after/],
+  shortPoint: 'db:insert prediction_fill:after',
+  needed: [/^net:polymarket:after/, /^db:insert prediction_fill:after/, /^db:update prediction_exit:after/],
   isAlone: true,
   async run(points, attempt) {
     const { at, arm } = attempt

@@ -7,7 +7,7 @@ import { afterStep, type Case, killInCases } from './predmkt-points.ts'
 const purchase: Case = {
   title: 'purchase',
   shortPoint: 'net:polymarket:after@3',
-  needed: [...afterStep, /^db:with prediction_fill:after/],
+  needed: [...afterStep, /^db:insert prediction_fill:after/],
   async run(points, attempt) {
     const { at } = attempt
     const market = points.nextMarket()
@@ -24,8 +24,8 @@ const purchase: Case = {
 
 const sale: Case = {
   title: 'sale',
-  shortPoint: 'db:with prediction_fill:after',
-  needed: [...afterStep, /^db:with prediction_fill:after/],
+  shortPoint: 'db:insert prediction_fill:after',
+  needed: [...afterStep, /^db:insert prediction_fill:after/],
   async run(points, attempt) {
     const { at } = attempt
     const market = points.nextMarket()

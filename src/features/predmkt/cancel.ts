@@ -216,8 +216,8 @@ async function afterAnswer(
   const { data } = task
   const isIn = (id: string) => canceled.some((each) => each.toLowerCase() === id.toLowerCase())
   const others = batch.filter((id) => !isIn(id))
-  // A request whose reply was lost may have cancelled them.
-  const asked = (data.polls ?? 0) > 0 ? others.slice(0, lookUpsMax) : []
+  // A request whose reply was lost, also by the end of the gateway, may have cancelled them.
+  const asked = others.slice(0, lookUpsMax)
   const orders = await Promise.all(asked.map((id) => deps.venue.order(id, credentials)))
   const before = asked.filter((_, at) => orders[at]?.status === 'canceled')
   const ended = [...batch.filter(isIn), ...before]
