@@ -97,7 +97,7 @@ async function knownTask(
        returning id`,
     [userId, executionId, approvalStep],
   )
-  if (row && !venue) await markLookingUp(tx, row.id)
+  if (row && (!venue || venue.type === 'outcome_order')) await markLookingUp(tx, row.id)
   return row?.id
 }
 

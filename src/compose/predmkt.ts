@@ -59,6 +59,7 @@ export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }
     reserve: reserveSpend,
     evmAddressOf: custody.evmAddressOf,
     changed,
+    isOnHold: () => taskEngine.holds.find(chainId) !== undefined,
     transact: taskEngine.transact,
     events: taskEngine.events,
     enqueue: taskEngine.enqueue,

@@ -7,11 +7,13 @@ import { test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import {
   type Ended,
+  executed,
   marketBy,
   micros,
   openOrdersOf,
   positionOf,
   predictionVenue,
+  sellable,
   setUp,
   statusOf,
   type VenueRecord,
@@ -23,6 +25,7 @@ import { polygon, worldOf } from './world.ts'
 
 const slugs = ['bitcoin-up-or-down-today', 'beta-is-the-largest-company']
 const price = 0.5
+const text = (units: bigint): string => String(Number(units) / 1e6)
 
 test('orders at the prediction market after the backup are found, and none of them is placed twice', async () => {
   await using restorable = await createRestorable()
@@ -72,7 +75,14 @@ test('orders at the prediction market after the backup are found, and none of th
     assert.ok(task.task_id, JSON.stringify(task))
     waiting.push(task)
   }
+  for (const { task_id: id } of waiting)
+    await eventually(
+      async () => (await before.call<Ended>(`GET /v1/tasks/${id}`)).body.state === 'waiting' || undefined,
+      'the task has found nothing of before, and waits',
+    )
   await restorable.backUp()
+  // Their amounts are others than those that they would sign after the restore.
+  await venue('POST', '/price', { market: slugs[0], price: 0.54 })
   await venue('DELETE', '/faults')
   const signedLater: string[] = []
   for (const { task_id: id } of waiting) {
@@ -80,6 +90,7 @@ test('orders at the prediction market after the backup are found, and none of th
     assert.equal(ended.outcome, 'executed', JSON.stringify(ended))
     signedLater.push(ended.result.order_id!)
   }
+  await pinPrices()
 
   const placed = new Map<string, Ended>()
   for (const { key, body } of requests) placed.set(key, await executed(before, '/predmkt/order', body, key))
@@ -248,4 +259,56 @@ test('withdrawals and redemptions after the backup are found, and none of them i
     if (row) assert.equal(row.by, 'us', key)
   }
   assert.deepEqual(await truthOf(), truth, 'nothing has moved again')
+})
+
+test('sales after the backup belong to the purchase whose exit made them, or to none, and no exit sells twice', async () => {
+  await using restorable = await createRestorable()
+  const control = () => worldUrl(restorable.gateway())
+  const venue = <B = object>(method: string, path: string, body?: object): Promise<B> =>
+    predictionVenue(control())<B>(method, path, body)
+  const slug = slugs[1]!
+  const putPrice = (at: number) => venue('POST', '/price', { market: slug, price: at })
+  const before = await createFundedPerson(restorable.gateway().url)
+  await setUp(before)
+  const world = await worldOf(control())
+  await world.fund(polygon, before.evm, 'USDC', '100')
+  await executed(before, '/predmkt/fund-safe', { amount_usd: '100' })
+  await putPrice(0.4)
+  const market = await marketBy(before, slug)
+  const outcome = { outcome_id: market.outcomes[0]!.outcome_id }
+  const buy = async (usd: string, stop: string) => {
+    const terms = { ...outcome, side: 'BUY', order_type: 'FOK', amount_usd: usd, stop_loss_price: stop }
+    return micros((await executed(before, '/predmkt/order', terms)).result.settled_shares!)
+  }
+  const early = await buy('8', '0.2')
+  const late = await buy('12', '0.35')
+  const watched = async (who: Person) =>
+    (await openOrdersOf(who)).filter(({ status }) => status === 'watched').map(({ price: at }) => at)
+  await eventually(async () => (await watched(before)).length === 2 || undefined, 'both stops are armed')
+  const wallet = (await statusOf(before)).safe_address
+  const sold = async () =>
+    (await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)).orders
+      .filter(({ side }) => side === 'SELL')
+      .map(({ matched }) => micros(matched))
+  await restorable.backUp()
+
+  await putPrice(0.3)
+  await eventually(async () => (await sold()).length === 1 || undefined, 'the later purchase was sold')
+  await eventually(async () => (await watched(before)).join() === '0.2' || undefined, 'its stop has ended')
+  const byHand = { ...outcome, side: 'SELL', order_type: 'FAK', amount_shares: '5' }
+  await executed(before, '/predmkt/order', byHand)
+  const made = await sold()
+  assert.deepEqual(made, [sellable(text(late)), micros('5')])
+
+  await restorable.restore()
+  await putPrice(0.3)
+  const person = await personOf(restorable.gateway().url, before)
+  assert.equal((await restorable.goOn()).length, 2)
+  await eventually(async () => (await watched(person)).join() === '0.2' || undefined, 'one stop is left')
+  assert.deepEqual(await sold(), made)
+  await putPrice(0.15)
+  await eventually(async () => (await sold()).length === 3 || undefined, 'the earlier purchase was sold')
+  await eventually(async () => (await watched(person)).length === 0 || undefined, 'no stop is left')
+  const rest = sellable(text(early - micros('5')))
+  assert.deepEqual(await sold(), [...made, rest])
 })

@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
+import { ruledOutFields } from '#kernel/task/forgotten-execution.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 
@@ -146,15 +147,18 @@ export async function storeHold(
 }
 
 /**
- * Gives each open task without an execution id its own id as execution id, so that it looks up executions that the
- * database may have forgotten. The task's version is raised, so a step that runs meanwhile is refused its commit.
+ * Lets each open task look up executions that the database may have forgotten. A task without an execution id gets its
+ * own id, and no task keeps what it has ruled out before, because the database may have gone back to that state. The
+ * task's version is raised, so a step that runs meanwhile is refused its commit.
  */
 export async function letTasksLookUp(db: Queryable): Promise<void> {
   await query(
     db,
-    `with own as (select t.id from task t join task_queue q on q.task_id = t.id where t.execution_id is null
-       order by t.id for no key update of t)
-     update task t set execution_id = t.id, version = t.version + 1 from own where t.id = own.id`,
+    `with own as (select t.id from task t join task_queue q on q.task_id = t.id
+       where t.execution_id is null or t.data ?| $1::text[] order by t.id for no key update of t)
+     update task t set execution_id = coalesce(t.execution_id, t.id), data = t.data - $1::text[],
+       version = t.version + 1 from own where t.id = own.id`,
+    [ruledOutFields],
   )
 }
 

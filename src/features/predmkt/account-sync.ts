@@ -51,7 +51,9 @@ export const createAccountSync = (exitDeps: ExitDeps) => ({
 
 /** Claims as many accounts as can be compared at once: a lease begins when its account has its turn. */
 async function syncDue(deps: SyncDeps, running: Set<Promise<void>>): Promise<number> {
-  const { clock, log } = deps
+  const { clock, log, isOnHold } = deps
+  // A sale that the database has lost would count as one by hand until it is adopted, and exits would give up its shares.
+  if (isOnHold()) return idleMs
   const free = atOnceMax - running.size
   if (free === 0) return fullMs
   const rows = await claimDue(deps, free)

@@ -59,6 +59,8 @@ export type PredmktDeps = {
   reserve: ReserveSpend
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
+  /** Whether money waits, because the database may lack what the venue executed. */
+  isOnHold: () => boolean
   transact: Transact
   events: Pick<EventLog, 'add' | 'notify'>
   enqueue: (

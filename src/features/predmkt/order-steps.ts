@@ -38,7 +38,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
   const { now } = context
   const { userId, data, executionId } = task
   const signed = task.effects.filter(({ kind }) => kind === 'prediction_order').length
-  const forgotten = signed === 0 ? await lookUpForgotten(deps, task, context) : undefined
+  const forgotten = await lookUpForgotten(deps, task, context)
   if (forgotten) return forgotten
   if (now > task.deadline) return refused('expired', 'The order could not be placed in time')
   const credentials = await credentialsOf(deps, userId)
@@ -108,7 +108,7 @@ const signedOrderData = ({ orderId, market, action }: PreparedOrder): Partial<Or
   progress: null,
 })
 
-/** Waits to sign; what was looked up before a first signature is not looked up again. */
+/** Waits to sign; what was looked up before is not looked up again. */
 function unsigned(task: OrderTask, text: string): OrderStepResult {
   const result = waiting(task, 'sign', { text })
   return { ...result, data: { ...result.data, looked_up: true } }

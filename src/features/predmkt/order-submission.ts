@@ -84,8 +84,12 @@ export async function submitOrder(
     ) {
       case 'look_up':
         return reconciling(sending, unknownSince)
-      case 'absent':
+      case 'absent': {
+        // The order of a second signature, which the database has lost, counts before the end of the first one.
+        const forgotten = await lookUpForgotten(deps, task, { now }, effect)
+        if (forgotten) return forgotten
         return refusal == null ? neverArrived(sending) : endRefused(sending, refusal)
+      }
       case 'send': {
         // The database may have lost a second signature. Once this task has sent the order itself, there was none.
         const forgotten =

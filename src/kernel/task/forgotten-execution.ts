@@ -70,6 +70,12 @@ export const executedBefore = (
       kind === wanted.kind && status === 'confirmed' && intent.chainId === wanted.chainId,
   ).length
 
+/**
+ * The fields of a task's data by which it rules out an earlier execution: that none was found, and what the venue
+ * said of its own sends. They are void once the database has gone back to an earlier state.
+ */
+export const ruledOutFields: readonly string[] = ['looked_up', 'answered_version', 'unknown_since']
+
 type SoughtTask = Pick<TaskView, 'effects' | 'outcome'>
 /** Whether a task without an effect of its own looks up an earlier execution: nothing may refuse or end it then. */
 export const isLookingUp = ({ effects, outcome }: SoughtTask): boolean =>

@@ -171,8 +171,9 @@ export async function purchaseOfSale(
   }
   const found = pairs.find((pair) => {
     // A reading of the venue may have counted the sale as one by hand before.
-    const left = leftUnits({ ...pair, entry: { ...pair.entry, releasedUnits: 0n } })
-    return left - (left % hundredth) === sizeUnits && pair.exits.some(isOf)
+    const unreleased = { ...pair, entry: { ...pair.entry, releasedUnits: 0n } }
+    const isAll = [pair, unreleased].map(leftUnits).some((left) => left - (left % hundredth) === sizeUnits)
+    return isAll && pair.exits.some(isOf)
   })
   return found?.row.order_id
 }
