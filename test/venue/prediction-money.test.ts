@@ -189,11 +189,11 @@ const sell = (token: string) => ({
 /** Real shares and a real profit, beside which failures would show. */
 async function prepare(pair: Pair): Promise<void> {
   const { market, maker, taker } = pair
-  for (const [{ person }, token] of [
-    [maker, market.tokens[0]],
-    [taker, market.tokens[1]],
+  for (const [{ person }, token, worst] of [
+    [maker, market.tokens[0], price * 1.25],
+    [taker, market.tokens[1], (1 - price) * 1.25],
   ] as const) {
-    await executed(person, '/predmkt/order', { ...buy(token, 0.9), amount_usd: '100' })
+    await executed(person, '/predmkt/order', { ...buy(token, worst), amount_usd: '100' })
     await executed(person, '/predmkt/order', sell(token))
   }
 }
