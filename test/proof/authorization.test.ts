@@ -4,7 +4,7 @@
  */
 
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomUUID, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { type Scope, scopes } from '#kernel/contract/caller.ts'
 import { group, isScope, read, task } from '#kernel/contract/operation.ts'
@@ -157,8 +157,20 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
     change_id: await raiseLimit(agent.userId),
     recipient_id: await allowRecipient(agent.userId),
     webhook_id: webhook.webhook_id,
+    key_id: await createKey(agent),
     approval_id: await waitingApproval(agent),
   }
+}
+
+async function createKey({ agentId, privateKey }: Person): Promise<string> {
+  const timestamp = Date.now()
+  const text = `portico-auth_create_key:v1:${agentId}:${timestamp}:7:read:objects`
+  const signature = sign(null, Buffer.from(text), privateKey).toString('base64')
+  const { body } = await http<{ key_id: string }>(`${gateway.url}/v1/auth/keys`, {
+    method: 'POST',
+    body: { agent_id: agentId, timestamp, signature, name: 'objects', scopes: ['read'], expires_in_days: 7 },
+  })
+  return body.key_id
 }
 
 /** A draft with one run of it, and one of day trades. */

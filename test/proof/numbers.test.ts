@@ -335,12 +335,14 @@ type Self = {
   credits_available: number
   scopes: string[]
   policy_summary: Record<string, unknown>
+  disclaimer_acknowledged_at: string | null
 }
 /** Without the part of the day's cap that the sender's own deposits have used. */
 const selfOf = async (person: Agent): Promise<Self> => {
   const { body } = await http<Self>(`${gateway.url}/v1/user`, { headers: bearer(person) })
   const { remaining_24h_usd: _, ...policy_summary } = body.policy_summary
-  return { ...body, policy_summary }
+  // One of the operations acknowledges the disclaimer, which moves nothing.
+  return { ...body, policy_summary, disclaimer_acknowledged_at: null }
 }
 const creditsAfter = ({ credits_available: before }: Self, used: number) => ({
   credits_available: before - used,
