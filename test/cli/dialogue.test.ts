@@ -111,7 +111,7 @@ describe('portico chat without a question', { skip: skipWithoutTerminal }, () =>
   test('Ctrl-C stops the answer, and the dialogue goes on', async () => {
     const { code, screen } = await dialogue([
       asked({ say: 'Part' }, { hang: true }),
-      { at: /Part/, type: controlC },
+      { at: /^Part$/m, type: controlC },
       asked({ say: 'Again.' }),
       controlD,
     ])
@@ -137,7 +137,8 @@ describe('portico chat without a question', { skip: skipWithoutTerminal }, () =>
   })
 
   test('a table of an answer fits the screen', async () => {
-    const cell = 'a long description of what this coin is for, in many words'
+    const cell =
+      'a long description of what this coin is for, in so many words that no screen has room for them'
     const table = `| Coin | Use | Worth |\n|---|---|---|\n| ETH | ${cell} | 1,000 |\n`
     const { screen } = await dialogue([asked({ say: `Here:\n${table}\nThat is all.` }), controlD])
     const lines = screen.split('\n')

@@ -2,12 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { dataFolder, freshGateway } from '../harness/gateway.ts'
-import { porticoOnTerminal, type Shown, skipWithoutTerminal } from '../harness/pseudo-terminal.ts'
+import {
+  porticoOnScreen,
+  porticoOnTerminal,
+  type Shown,
+  skipWithoutTerminal,
+} from '../harness/pseudo-terminal.ts'
 
 const widths = [60, 80, 120]
-const quiet = { FORCE_COLOR: '0' }
 
-describe('the screens of the command line', { skip: skipWithoutTerminal }, () => {
+describe('the screens of the command line', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   const folder = dataFolder()
   before(async () => {
@@ -28,11 +32,10 @@ describe('the screens of the command line', { skip: skipWithoutTerminal }, () =>
     folder[Symbol.dispose]()
   })
 
+  const env = () => ({ XDG_CONFIG_HOME: folder.path, PORTICO_URL: gateway.url })
+
   async function portico(words: string, columns = 80): Promise<Shown> {
-    const shown = await porticoOnTerminal(words.split(' '), {
-      columns,
-      env: { ...quiet, XDG_CONFIG_HOME: folder.path, PORTICO_URL: gateway.url },
-    })
+    const shown = await porticoOnScreen(words.split(' '), { columns, env: env() })
     assert.equal(shown.code, 0, `${words}\n${shown.screen}`)
     return shown
   }
@@ -63,7 +66,7 @@ describe('the screens of the command line', { skip: skipWithoutTerminal }, () =>
     ],
     'price btc hype': [/^BTC perp +[\d,.]+ +-?[\d.]+%/m, /^HYPE spot /m],
     'perp markets': [/^SYMBOL .*MARK/m, /^BTC +[\d,.]+ +-?[\d.]+% +\$/m],
-    'perp orders': [/^BTC +long /m, /^account value +\$/m],
+    'perp orders': [/^BTC +long /m, /^ +account value +\$/m],
     'predmkt markets': [/Yes 0\.\d+, No 0\.\d+/, /OUTCOMES/],
     'wallets list': [/^evm +0x[0-9a-fA-F]{40}/m],
     'tasks list': [/^ *[0-9a-f-]{36}/m, /-25 USDC, \+/],
@@ -113,6 +116,14 @@ describe('the screens of the command line', { skip: skipWithoutTerminal }, () =>
     assert.match(screen, /^ *amount out +0\.0\d+ ETH$/m)
   })
 
+  test('a terminal is asked for its width', { skip: skipWithoutTerminal }, async () => {
+    for (const columns of [60, 120]) {
+      const { code, screen, overflows } = await porticoOnTerminal(['tasks', 'list'], { columns, env: env() })
+      assert.deepEqual([code, overflows], [0, []])
+      assert.equal(/^[0-9a-f-]{36} {2}\w/m.test(screen), columns === 120, screen)
+    }
+  })
+
   test('--wide has every field as the gateway sent it, and --json is the answer itself', async () => {
     const wide = await portico('tasks list --wide')
     assert.match(wide.raw, /TASK_ID.*BALANCE_CHANGES/)
@@ -122,11 +133,11 @@ describe('the screens of the command line', { skip: skipWithoutTerminal }, () =>
   })
 
   test('a command that is refused says so in the words of the command line', async () => {
-    const refused = await porticoOnTerminal(['earn', 'deposit', '--amount-usdc', '-5'], {
+    const refused = await porticoOnScreen(['earn', 'deposit', '--amount-usdc', '-5'], {
       columns: 60,
-      env: { ...quiet, XDG_CONFIG_HOME: folder.path, PORTICO_URL: gateway.url },
+      env: env(),
     })
-    assert.equal(refused.code, 2)
+    assert.deepEqual([refused.code, refused.overflows], [2, []])
     assert.match(refused.screen, /^ {2}--amount-usdc: /m)
   })
 })

@@ -43,7 +43,7 @@ describe('portico watch tasks', { skip: skipWithoutTerminal }, () => {
       },
       () => portico('earn deposit --amount-usdc 7 --wait'),
     ]
-    const marks = [/watching your tasks/, /the connection is lost/, /the gateway is back/]
+    const marks = [/watching; Ctrl-C/, /the connection is lost/, /the gateway is back/]
     const pending: unknown[] = []
     let reached = 0
     const { code, screen, overflows } = await portico('watch tasks', ({ screen, type }) => {

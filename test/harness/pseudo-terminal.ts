@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { runCli } from '#edges/cli/cli.ts'
 import { widthOf } from '#edges/cli/table-text.ts'
 import { childEnvironment } from './child-environment.ts'
 
@@ -51,6 +52,29 @@ export async function porticoOnTerminal(
     })
   })
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { code, raw, ...readScreen(raw, columns) }
+}
+
+/** Runs `portico` in this process, as if its output were a screen of that width. */
+export async function porticoOnScreen(
+  words: readonly string[],
+  { columns, env }: Pick<Options, 'columns' | 'env'>,
+): Promise<Shown> {
+  let raw = ''
+  const write = (text: string) => {
+    raw += text.replaceAll('\n', '\r\n')
+  }
+  const code = await runCli(words, {
+    env,
+    home: '/nowhere',
+    out: write,
+    err: write,
+    isInteractive: true,
+    columns,
+    width: columns,
+    openBrowser: () => {},
+    signal: AbortSignal.timeout(90_000),
+  })
   return { code, raw, ...readScreen(raw, columns) }
 }
 

@@ -37,7 +37,7 @@ export function decimalText(value: unknown): string {
   return `${shown === '' && whole === '0' ? '' : sign}${grouped(whole)}${shown && `.${shown}`}`
 }
 
-/** Below a million dollars with cents, above it without. */
+/** Prints dollars with cents, and from a million on without. */
 export function usdText(value: unknown): string {
   const decimal = decimalOf(value)
   if (decimal === undefined) return printable(value)
@@ -66,7 +66,7 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const twoDigits = (value: number): string => String(value).padStart(2, '0')
 const halfYearMs = 183 * 86_400_000
 
-/** As `ls` prints times, in the zone of this machine: the clock time near now, else the year. */
+/** Prints a time as `ls` does, in the zone of this machine: its hour if it is near now, and otherwise its year. */
 export function timeText(value: unknown, now = Date.now()): string {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   if (Number.isNaN(ms)) return printable(value)

@@ -18,7 +18,7 @@ function fieldText({ fields, waitSeconds }: Command, name: string): string | und
   return field && (field.isPath ? `<${field.name}>` : `--${field.flag}`)
 }
 
-/** The flag of the first command that takes the field: first the own one, then those that the text names. */
+/** Returns the flag of the first of these commands that takes the field. */
 const flagOf = (name: string, among: readonly Command[]): string | undefined => {
   for (const command of among) {
     const flag = fieldText(command, name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 'use strict'
-// What the package installs as `portico`. No TypeScript and no new syntax here, because a Node that is too old for the
-// rest has to read it.
+// The package installs this file as `portico`. It has no TypeScript and no new syntax, because a Node that is too old
+// for the rest has to read it.
 var least = [20, 12]
 var own = process.versions.node.split('.').map(Number)
 if (own[0] < least[0] || (own[0] === least[0] && own[1] < least[1])) {

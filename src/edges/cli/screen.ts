@@ -38,7 +38,7 @@ export function answerScreen(answer: unknown, layout: Layout): string[] {
   return isListAnswer ? listAnswer(answer, layout) : objectLines(answer, layout)
 }
 
-/** The lists first, then what is said about them in one line. */
+/** Prints the lists first, and then in one line what the answer says about them. */
 function listAnswer(answer: Fields, layout: Layout): string[] {
   const { view, chains } = layout
   const blocks = listBlocks(answer, layout)

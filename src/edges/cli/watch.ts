@@ -25,14 +25,17 @@ export async function watchTasks(terminal: Terminal, options: Options): Promise<
   let left = countOf('--items', options.items) ?? Number.POSITIVE_INFINITY
   // The time of the gateway, because the clock of this machine may differ.
   const from = isProgram || after !== undefined ? '' : (await client.discovery.health()).time
-  if (terminal.isInteractive && !isProgram)
-    terminal.err('portico: watching your tasks; Ctrl-C ends it, --after 0 begins with what is stored\n')
+  let wasOpen = false
   const input = { types: taskEvents, ...(after !== undefined && { after: String(after) }) }
   const events = client.notifications.stream(input, {
     signal: terminal.signal,
     maxReconnects: Number.POSITIVE_INFINITY,
-    onLost: () => noteConnection(terminal, true),
-    onResumed: () => noteConnection(terminal, false),
+    onLost: () => noteConnection(terminal, 'lost'),
+    onOpen: () => {
+      if (wasOpen || (terminal.isInteractive && !isProgram))
+        noteConnection(terminal, wasOpen ? 'back' : 'first')
+      wasOpen = true
+    },
   })
   for await (const event of events) {
     if (isProgram) terminal.out(`${JSON.stringify(event)}\n`)
@@ -44,12 +47,13 @@ export async function watchTasks(terminal: Terminal, options: Options): Promise<
   return exitCodes.success
 }
 
-const noteConnection = (terminal: Terminal, isLost: boolean): void =>
-  terminal.err(
-    isLost
-      ? 'portico: the connection is lost; watching goes on when the gateway is back\n'
-      : 'portico: the gateway is back\n',
-  )
+const connectionNotes = {
+  first: 'watching; Ctrl-C ends it, --after 0 begins with what is stored',
+  lost: 'the connection is lost; watching goes on when the gateway is back',
+  back: 'the gateway is back',
+}
+const noteConnection = (terminal: Terminal, state: keyof typeof connectionNotes): void =>
+  terminal.err(`portico: ${connectionNotes[state]}\n`)
 
 /** `portico watch holdings` prints the holdings again whenever they have changed. */
 export async function watchHoldings(terminal: Terminal, options: Options): Promise<number> {
@@ -67,7 +71,7 @@ export async function watchHoldings(terminal: Terminal, options: Options): Promi
       if (seen === '' || !(error instanceof PorticoError) || !error.retryable) throw error
       return undefined
     })
-    if ((answer === undefined) !== isLost) noteConnection(terminal, answer === undefined)
+    if ((answer === undefined) !== isLost) noteConnection(terminal, isLost ? 'back' : 'lost')
     isLost = answer === undefined
     if (answer === undefined) {
       await delay(seconds * 1_000, undefined, { signal: terminal.signal })
