@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { upstreamNames } from '#config-safety.ts'
 import { createEnvironment, startServer } from './support/environment.ts'
 import { report } from './support/measure.ts'
 
@@ -112,22 +113,10 @@ async function measure(): Promise<void> {
 
 async function startsFrom(target: string): Promise<boolean> {
   for (const folder of ['src', 'world']) cpSync(join(root, folder), join(target, folder), { recursive: true })
-  // Chains that do not answer do not prevent a start.
-  const nowhere = 'http://127.0.0.1:9'
-  const names = ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [
-    `${name}_RPC_URL`,
-    nowhere,
-  ])
+  // Upstreams that do not answer do not prevent a start, and the local world is no part of a production install.
   const env = {
-    ...Object.fromEntries(names),
-    HYPERLIQUID_URL: nowhere,
-    RELAY_URL: nowhere,
-    HONEYPOT_URL: nowhere,
-    RUGCHECK_URL: nowhere,
-    LIFI_URL: nowhere,
-    PRICES_URL: nowhere,
-    COINBASE_URL: nowhere,
-    FAUCET_URL: nowhere,
+    ...Object.fromEntries(upstreamNames.map((name) => [name, 'http://127.0.0.1:9'])),
+    MODEL_NAME: 'none',
     PORT: '0',
     HOST: '127.0.0.1',
     DATA_DIR: environment.newFolder('data'),

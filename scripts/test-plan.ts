@@ -387,6 +387,7 @@ export const defaultFiles: readonly string[] = [
   'test/venue/order-events.test.ts',
   'test/venue/own-node.test.ts',
   'test/venue/perp-http.test.ts',
+  'test/venue/prediction-exits-model.test.ts',
   'test/venue/prediction-money.test.ts',
   'test/venue/refused-signatures.test.ts',
   'test/venue/spot-http.test.ts',

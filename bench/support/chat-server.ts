@@ -11,7 +11,7 @@ import { unlimited } from './environment.ts'
 const [databaseUrl = '', upstream = '', model = ''] = process.argv.slice(2)
 const host = '127.0.0.1'
 
-const relayEngine: Answerer = {
+const relayAnswerer: Answerer = {
   async run({ query }, _tools, emit, signal) {
     const socket = new WebSocket(upstream, { perMessageDeflate: false })
     const onAbort = () => socket.terminate()
@@ -37,7 +37,7 @@ const instance = await openInstance({
   databaseUrl,
   urls: { evm: { '8453': nowhere, '42161': nowhere }, ...(model !== '' && { model }) },
   env: { ...unlimited, DATABASE_POOL: '24', LEASE_MS: '5000', STREAMS_PER_USER: '1000' },
-  ...(upstream !== '' && { engine: relayEngine }),
+  ...(upstream !== '' && { answerer: relayAnswerer }),
 })
 let address = ''
 // A busy machine must not shed what is measured.

@@ -1,4 +1,3 @@
-import { venueChainId } from '#compose/settings.ts'
 import { orderViews } from '#compose/trigger-orders.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { appendEvents } from '#durable/events/append-events.ts'
@@ -8,27 +7,17 @@ import { toRow } from '#engines/trigger-orders/after-task-end.ts'
 import { createOrderTasks } from '#engines/trigger-orders/fired-order-tasks.ts'
 import { orderKindVersion } from '#engines/trigger-orders/order-kind-rules.ts'
 import { ordersById, rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
-import { effectKind } from '#engines/venue/orders/action-outcome.ts'
-import type { ExecutedOrder, FoundWithdrawal } from '#engines/venue/orders/find-forgotten-executions.ts'
-import { nonceKind } from '#engines/venue/orders/signed-action.ts'
-import { scheduleNow } from '#engines/venue/records/account-store.ts'
-import { noteFoundOrder } from '#engines/venue/records/order-store.ts'
 import { addChange, vaultRefOf } from '#features/earn/earn-account-store.ts'
 import { newestPosition } from '#features/earn/store.ts'
-import type { FoundOutcomeOrder } from '#features/predmkt/find-forgotten-orders.ts'
-import { scheduleSync } from '#features/predmkt/store/account-store.ts'
-import { noteFoundOrder as noteFoundOutcomeOrder } from '#features/predmkt/store/forgotten-order-store.ts'
 import { spendOf } from '#features/swap/orders/run-order.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
-import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { firedExecutionId, rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { TaskKind, Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
-import { adoptedKind, recordFoundEffect } from '#store/record-found-effect.ts'
-import type { PredictionOrderStatus } from '#store/tables/predmkt.ts'
-import { raiseCounter } from './raise-nonce-counter.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
+import { type FoundAtVenue, noteFoundAtVenue } from './note-found-at-venue.ts'
 import type { Session } from './session.ts'
 
 /**
@@ -47,7 +36,7 @@ type Execution = {
   tx_hash: string | null
   balance_changes: JsonObject[]
   executed_at: Date
-  venue: ExecutedOrder | FoundWithdrawal | FoundOutcomeOrder | null
+  venue: FoundAtVenue | null
 }
 export type Adoption = {
   user_id: string
@@ -70,20 +59,20 @@ export const byExecution = (all: readonly Execution[]): Execution[][] => [
 
 export const adoptExecution = (session: Session, executions: readonly Execution[]): Promise<Adoption> =>
   session.database.transaction(async (tx) => {
-    const { user_id: userId, venue } = executions[0]!
+    const { user_id: userId, venue, executed_at: at } = executions[0]!
     const order = await firedOrder(session, tx, executions[0]!)
     if (order && !venue)
       return finish(session, tx, executions, { became: 'order', taskId: await fireOrder(session, tx, order) })
     const known = order ? undefined : await knownTask(tx, executions[0]!)
     if (known) {
-      if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: known, venue })
+      if (venue) await noteFoundAtVenue(session, tx, { userId, taskId: known, venue, at })
       return finish(session, tx, executions, { became: 'known', taskId: known })
     }
     const task = adoptedTask(executions, session.clock.now())
     const positionId = await openPosition(session, tx, executions)
     if (positionId !== undefined) task.data.position_id = positionId
     await insertTask(tx, task)
-    if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: task.id, venue })
+    if (venue) await noteFoundAtVenue(session, tx, { userId, taskId: task.id, venue, at })
     if (order) await endOrder(tx, order, task)
     await appendEvents(tx, userId, [taskEvent('task.completed', task)], task.updated_at)
     return finish(session, tx, executions, { became: order ? 'order' : 'task', taskId: task.id })
@@ -209,75 +198,6 @@ async function openPosition(
   return position.positionId
 }
 
-type Noted = Execution & { taskId: string; venue: NonNullable<Execution['venue']> }
-
-/** Records an order by its id, or a withdrawal by its nonce, so that the reconciler of the account finds it. */
-async function noteAtVenue(
-  { clock }: Session,
-  tx: Tx,
-  { user_id: userId, taskId, venue, executed_at: at }: Noted,
-): Promise<void> {
-  if (venue.type === 'outcome_order')
-    return noteOutcomeOrder(tx, { userId, taskId, venue, at, now: clock.now() })
-  await scheduleNow(tx, userId, clock.now())
-  if (venue.type === 'order') return noteFoundOrder(tx, userId, { taskId, order: venue, at })
-  const { account, nonce, amount_usd, fee_usd } = venue
-  const nonceSequence = { kind: nonceKind, chain: venueChainId, signer: account }
-  await raiseCounter(tx, { ...nonceSequence, next: BigInt(nonce) + 1n })
-  await recordFoundEffect(tx, {
-    taskId,
-    step: adoptedKind,
-    kind: effectKind,
-    externalId: `${account}:${nonce}`,
-    intent: { amount_usd, fee_usd },
-    nonceSequence,
-    nonce: BigInt(nonce),
-    proof: {},
-    at,
-  })
-}
-
-type NotedOutcome = { userId: string; taskId: string; venue: FoundOutcomeOrder; at: Date; now: Date }
-
-/** Records an order of a prediction market, so that its task and its trades belong together. */
-async function noteOutcomeOrder(tx: Tx, { userId, taskId, venue, at, now }: NotedOutcome): Promise<void> {
-  const owner = { userId, venue: venue.venue }
-  await noteFoundOutcomeOrder(tx, {
-    ...owner,
-    taskId,
-    order: {
-      orderId: venue.order_id,
-      marketId: venue.market_id,
-      outcomeId: venue.outcome_id,
-      outcome: venue.outcome,
-      side: venue.side,
-      timeInForce: venue.order_type,
-      sizeUnits: toUnits(venue.size, usdcDecimals),
-      priceMicros: toUnits(venue.price, usdcDecimals),
-      expiresAt: venue.expires_at === null ? null : new Date(venue.expires_at),
-      createdAt: at,
-    },
-    market: {
-      question: venue.question,
-      protocol: venue.protocol,
-      isNegRisk: venue.neg_risk,
-      fee: venue.fee,
-    },
-    status: statusOfListed[venue.status],
-    matchedUnits: toUnits(venue.matched, usdcDecimals),
-    now,
-  })
-  await scheduleSync(tx, owner, now)
-}
-const statusOfListed: Readonly<Record<FoundOutcomeOrder['status'], PredictionOrderStatus>> = {
-  live: 'live',
-  delayed: 'delayed',
-  matched: 'matched',
-  canceled: 'cancelled',
-  canceled_market_resolved: 'resolved',
-  invalid: 'unmatched',
-}
-
 function adoptedTask(executions: readonly Execution[], now: Date): Task {
   const { user_id: userId, execution_id: executionId, executed_at: at, venue } = executions[0]!
   const transactions = executions.map(({ chain, tx_hash }) => ({
@@ -319,7 +239,7 @@ function adoptedTask(executions: readonly Execution[], now: Date): Task {
   }
 }
 
-const resultOf = (venue: NonNullable<Execution['venue']>): JsonObject => {
+const resultOf = (venue: FoundAtVenue): JsonObject => {
   if (venue.type === 'outcome_order') return venue
   if (venue.type === 'withdrawal') return { amount_usd: venue.amount_usd, fee_usd: venue.fee_usd }
   const { cloid, order_id, market, symbol, is_buy, size, filled_size, average_price, status } = venue

@@ -61,7 +61,7 @@ describe('the gas budget of a user', () => {
     assert.deepEqual(await usedBy(userId), ['150'])
   })
 
-  test('exits may use as much again as entries, whoever comes first', async () => {
+  test('exits may use as much again as entries, in either order', async () => {
     const [entriesFirst, exitsFirst] = [id(), id()]
     await reserve(entriesFirst, 100n)
     await rejected(reserve(entriesFirst, 1n))

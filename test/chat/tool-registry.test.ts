@@ -36,6 +36,13 @@ test('what a chat may recommend moves money of its user or ends an order, and gi
       'perp_setup',
       'perp_tp_sl',
       'perp_withdraw',
+      'predmkt_cancel',
+      'predmkt_fund',
+      'predmkt_order',
+      'predmkt_redeem',
+      'predmkt_setup',
+      'predmkt_setup_v2',
+      'predmkt_withdraw',
       'spot_venue_buy',
       'spot_venue_cancel',
       'spot_venue_cancel_all',
@@ -58,6 +65,6 @@ test('a tool that reads is a read of the interface, or a dry run', () => {
   for (const [name, { operation, hasDryRun, effectOf }] of tools) {
     if (effectOf({}) === 'read') assert.equal(operation.entry.kind, 'read', name)
     assert.equal(effectOf({ dryrun: true }) === 'read', operation.entry.kind === 'read' || hasDryRun, name)
-    assert.doesNotMatch(name, /^(auth|webhooks|chat)_/)
+    assert.doesNotMatch(name, /^(auth|webhooks|chat)_|_disclaimer$/)
   }
 })

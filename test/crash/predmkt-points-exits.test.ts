@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { OrderSide } from '@polymarket/client'
 import { otherTrader } from '../harness/prediction-clients.ts'
-import { executed, type Market, micros, sellable, type VenueRecord } from '../journeys/predmkt-calls.ts'
+import {
+  buyTerms,
+  executed,
+  type Market,
+  micros,
+  outcomeOf,
+  sellable,
+  type VenueRecord,
+} from '../journeys/predmkt-calls.ts'
 import {
   type Attempt,
   afterStep,
@@ -11,7 +19,6 @@ import {
   type PredmktPoints,
   price,
 } from './predmkt-points.ts'
-import { buyTerms, outcomeOf } from './predmkt-terms.ts'
 
 type Exit = { leg: 'tp' | 'sl'; state: string; order_id: string | null }
 const needed = [...afterStep, /^db:update prediction_exit:after/]

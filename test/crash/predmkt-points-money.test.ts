@@ -1,11 +1,18 @@
 /** kill -9 at the boundaries of money that moves to and from the prediction market. */
 import assert from 'node:assert/strict'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
-import { executed, type Market, micros, moveOutcomeShares, statusOf } from '../journeys/predmkt-calls.ts'
+import {
+  buyTerms,
+  executed,
+  type Market,
+  micros,
+  moveOutcomeShares,
+  outcomeOf,
+  statusOf,
+} from '../journeys/predmkt-calls.ts'
 import type { Person } from '../journeys/users.ts'
 import { base, polygon } from '../journeys/world.ts'
 import { afterStep, type Case, killInCases, type PredmktPoints } from './predmkt-points.ts'
-import { buyTerms, outcomeOf } from './predmkt-terms.ts'
 
 const onChain = [/^db:task_step:before/, /^net:polygon:after/]
 const usdcOn = ({ world, person }: PredmktPoints, chain: typeof base | typeof polygon) =>

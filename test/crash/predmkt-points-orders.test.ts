@@ -1,9 +1,8 @@
 /** kill -9 at the boundaries of orders at the prediction market. */
 import assert from 'node:assert/strict'
 import { eventually } from '../harness/gateway.ts'
-import { cashOf, executed, micros } from '../journeys/predmkt-calls.ts'
+import { buyTerms, cashOf, executed, micros, outcomeOf } from '../journeys/predmkt-calls.ts'
 import { afterStep, type Case, killInCases } from './predmkt-points.ts'
-import { buyTerms, outcomeOf } from './predmkt-terms.ts'
 
 const purchase: Case = {
   title: 'purchase',

@@ -4,16 +4,17 @@ import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   cashOf,
+  createTrader,
   executed,
   type Market,
   marketBy,
   micros,
+  outcomeOf,
   predictionVenue,
   type Quote,
-  setUp,
 } from './predmkt-calls.ts'
-import { createFundedPerson, type Person } from './users.ts'
-import { polygon, type World, worldOf } from './world.ts'
+import type { Person } from './users.ts'
+import { type World, worldOf } from './world.ts'
 
 const code = `0x${'7b'.repeat(32)}`
 type BoundedQuote = Quote & { max_fee_usd: string }
@@ -34,15 +35,8 @@ describe('orders that name a builder who takes a fee', () => {
     world = await worldOf(gateway.world)
     venue = predictionVenue(gateway.world)
     await venue('POST', '/builder-fee', { code, takerBps: 100, makerBps: 50 })
-    const newTrader = async (): Promise<Person> => {
-      const person = await createFundedPerson(gateway.url)
-      await setUp(person)
-      await world.fund(polygon, person.evm, 'USDC', '300')
-      await executed(person, '/predmkt/fund-safe', { amount_usd: '300' })
-      return person
-    }
-    ada = await newTrader()
-    bob = await newTrader()
+    ada = await createTrader(gateway, world, '300')
+    bob = await createTrader(gateway, world, '300')
     markets = []
     for (const slug of ['bitcoin-up-or-down-today', 'beta-is-the-largest-company']) {
       await venue('POST', '/price', { market: slug, price: 0.5 })
@@ -50,8 +44,6 @@ describe('orders that name a builder who takes a fee', () => {
     }
   })
   after(() => gateway?.[Symbol.asyncDispose]())
-
-  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
 
   test('a purchase costs what its quote says, and no more than its dollars', async () => {
     for (const market of markets) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { eventually, http } from '../harness/gateway.ts'
-import type { Person, TaskBody } from './users.ts'
+import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { polygon, type World } from './world.ts'
 
 export type Ended = Omit<TaskBody, 'result'> & {
@@ -111,6 +111,14 @@ export const positionOf = async (person: Person, outcomeId: string) =>
   )
 export const openOrdersOf = async (person: Person) =>
   (await person.call<{ orders: Order[] }>('GET /predmkt/orders/open')).body.orders
+export const outcomeOf = ({ outcomes }: Market, index = 0): string => outcomes[index]!.outcome_id
+/** A purchase at market price. */
+export const buyTerms = (market: Market, amount = '4') => ({
+  outcome_id: outcomeOf(market),
+  side: 'BUY',
+  order_type: 'FOK',
+  amount_usd: amount,
+})
 export const marketBy = async (person: Person, slug: string): Promise<Market> => {
   const { body } = await person.call<{ markets: Market[] }>('GET /predmkt/markets?limit=50')
   const found = body.markets.find((market) => market.slug === slug)
@@ -121,6 +129,15 @@ export const marketBy = async (person: Person, slug: string): Promise<Market> =>
 export const setUp = async (person: Person): Promise<void> => {
   await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
   await executed(person, '/predmkt/setup')
+}
+
+/** Creates a user whose set-up is complete, with so many dollars as cash at the venue. */
+export async function createTrader({ url }: { url: string }, world: World, usd: string): Promise<Person> {
+  const person = await createFundedPerson(url)
+  await setUp(person)
+  await world.fund(polygon, person.evm, 'USDC', usd)
+  await executed(person, '/predmkt/fund-safe', { amount_usd: usd })
+  return person
 }
 
 export type Holding = Record<'kind' | 'symbol' | 'amount' | 'balance' | 'token_address', string> & {
@@ -139,21 +156,29 @@ export const atVenue = async (person: Person): Promise<Holding[]> => {
   return body.holdings.filter(({ protocol }) => protocol === 'polymarket')
 }
 
+type WalletCall = { from: string; to: string; data: string }
+/** Sends a call from a wallet at the venue without the gateway, as if the key were used elsewhere. */
+export async function sendAs({ rpc, manifest }: World, call: WalletCall): Promise<void> {
+  const url = manifest.urls.evm[polygon]
+  await rpc('anvil_setBalance', [call.from, '0xde0b6b3a7640000'], url)
+  await rpc('anvil_impersonateAccount', [call.from], url)
+  const hash = await rpc('eth_sendTransaction', [call], url)
+  const mined = async () => (await rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
+  const receipt = await eventually(mined, 'the call has run')
+  assert.equal((receipt as { status: string }).status, '0x1')
+}
+
+/** A hex number as one word of call data. */
+export const word = (hex: string): string => hex.replace('0x', '').toLowerCase().padStart(64, '0')
+
 type Move = { from: string; to: string; market: Pick<Market, 'protocol'>; outcomeId: string; units: bigint }
-/** Moves shares between wallets at the venue without the gateway, as if the key were used elsewhere. */
+/** Moves shares between wallets at the venue without the gateway. */
 export async function moveOutcomeShares(
-  { rpc, manifest }: World,
+  world: World,
   { from, to, market, outcomeId, units }: Move,
 ): Promise<void> {
-  const url = manifest.urls.evm[polygon]
-  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
   const number = (value: string | bigint) => word(BigInt(value).toString(16))
   const data = `0xf242432a${word(from)}${word(to)}${number(outcomeId)}${number(units)}${number(160n)}${number(0n)}`
   const token = market.protocol === 'v2' ? contracts.positionManager : contracts.conditionalTokens
-  await rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
-  await rpc('anvil_impersonateAccount', [from], url)
-  const hash = await rpc('eth_sendTransaction', [{ from, to: token, data }], url)
-  const mined = async () => (await rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
-  const receipt = await eventually(mined, 'the shares have moved')
-  assert.equal((receipt as { status: string }).status, '0x1')
+  await sendAs(world, { from, to: token, data })
 }

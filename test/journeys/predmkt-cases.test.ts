@@ -4,7 +4,9 @@ import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   accept,
+  buyTerms,
   cashOf,
+  createTrader,
   type Ended,
   executed,
   type Market,
@@ -12,17 +14,17 @@ import {
   micros,
   type Order,
   openOrdersOf,
+  outcomeOf,
   positionOf,
   predictionVenue,
   type Quote,
   run,
   sellable,
-  setUp,
   statusOf,
   type VenueRecord,
 } from './predmkt-calls.ts'
 import { createFundedPerson, type Person } from './users.ts'
-import { polygon, type World, worldOf } from './world.ts'
+import { type World, worldOf } from './world.ts'
 
 const price = 0.4
 type Activity = { pnl: { realized_usd: string }; trades: { order_id: string; settlement: string }[] }
@@ -65,25 +67,12 @@ describe('the cases of the complaints about prediction markets, on both protocol
   const dial = (settings: object) => venue('POST', '/realism', settings)
   const always = (ms: number) => ({ rate: 1, minMs: ms, maxMs: ms })
   /** A user whose set-up is complete and who has cash. */
-  const newTrader = async (usd: string): Promise<Person> => {
-    const person = await createFundedPerson(gateway.url)
-    await setUp(person)
-    await world.fund(polygon, person.evm, 'USDC', usd)
-    await executed(person, '/predmkt/fund-safe', { amount_usd: usd })
-    return person
-  }
+  const newTrader = (usd: string) => createTrader(gateway, world, usd)
   /** The market, whose price stays where it is put. */
   const marketAt = async (slug: string): Promise<Market> => {
     await venue('POST', '/price', { market: slug, price })
     return marketBy(ada, slug)
   }
-  const outcomeOf = ({ outcomes }: Market, index = 0) => outcomes[index]!.outcome_id
-  const buyTerms = (market: Market, amount = '4') => ({
-    outcome_id: outcomeOf(market),
-    side: 'BUY',
-    order_type: 'FOK',
-    amount_usd: amount,
-  })
   const bid = (market: Market) => ({ outcome_id: outcomeOf(market), side: 'BUY', price: '0.05', size: '10' })
   const ordersOf = async (market: Market, side: string, of = wallet) =>
     (await venue<VenueRecord>('GET', `/effects?wallet=${of}`)).orders.filter(

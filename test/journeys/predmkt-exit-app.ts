@@ -2,24 +2,24 @@
 import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
+  createTrader,
   executed,
   type Market,
   marketBy,
   micros,
   type Order,
   openOrdersOf,
+  outcomeOf,
   predictionVenue,
-  setUp,
   statusOf,
   type VenueRecord,
 } from './predmkt-calls.ts'
-import { createFundedPerson, type Person } from './users.ts'
-import { polygon, worldOf } from './world.ts'
+import type { Person } from './users.ts'
+import { worldOf } from './world.ts'
 
 export type InjectedFault = { fault: { type?: string }; struck: number }
 type Events = { events: { type: string; data: { order_id?: string; leg?: string; reason?: string } }[] }
 
-export const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
 /** The venue takes sales of whole hundredths of a share. */
 export const whole = (units: bigint): bigint => (units / 10_000n) * 10_000n
 export const text = (units: bigint): string => String(Number(units) / 1e6)
@@ -36,13 +36,7 @@ export async function openExitApp() {
   const venue = predictionVenue(gateway.world)
   const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
   const dial = (settings: object) => venue('POST', '/realism', settings)
-  const newTrader = async (usd: string): Promise<Person> => {
-    const person = await createFundedPerson(gateway.url)
-    await setUp(person)
-    await world.fund(polygon, person.evm, 'USDC', usd)
-    await executed(person, '/predmkt/fund-safe', { amount_usd: usd })
-    return person
-  }
+  const newTrader = (usd: string) => createTrader(gateway, world, usd)
   const [ada, bob] = await Promise.all([newTrader('400'), newTrader('400')])
   /** The market, whose price stays where it is put. */
   const marketAt = async (slug: string, price = 0.4): Promise<Market> => {

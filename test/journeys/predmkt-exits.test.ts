@@ -2,16 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { cashOf, type Ended, executed, micros, type Order } from './predmkt-calls.ts'
-import {
-  always,
-  type ExitApp,
-  type InjectedFault,
-  openExitApp,
-  outcomeOf,
-  text,
-  whole,
-} from './predmkt-exit-app.ts'
+import { cashOf, type Ended, executed, micros, type Order, outcomeOf } from './predmkt-calls.ts'
+import { always, type ExitApp, type InjectedFault, openExitApp, text, whole } from './predmkt-exit-app.ts'
 
 describe('exits of purchases while the venue lags and fails', () => {
   let app: ExitApp

@@ -7,6 +7,7 @@ import { eventually, freshGateway } from '../harness/gateway.ts'
 import { otherClientOf } from '../harness/prediction-clients.ts'
 import {
   cashOf,
+  createTrader,
   executed,
   type Market,
   marketBy,
@@ -15,11 +16,10 @@ import {
   positionOf,
   predictionVenue,
   run,
-  setUp,
   statusOf,
 } from './predmkt-calls.ts'
-import { createFundedPerson, type Person } from './users.ts'
-import { polygon, worldOf } from './world.ts'
+import type { Person } from './users.ts'
+import { worldOf } from './world.ts'
 
 type Trade = { id: string; order_id: string; size: string; settlement: string; task_id: string | null }
 type Events = { events: { type: string; data: { order_id?: string } }[] }
@@ -39,10 +39,7 @@ describe('a user of the gateway trades at the prediction market with another cli
     const world = await worldOf(gateway.world)
     venue = predictionVenue(gateway.world)
     database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
-    ada = await createFundedPerson(gateway.url)
-    await setUp(ada)
-    await world.fund(polygon, ada.evm, 'USDC', '100')
-    await executed(ada, '/predmkt/fund-safe', { amount_usd: '100' })
+    ada = await createTrader(gateway, world, '100')
     other = await otherClientOf({ control: gateway.world, database }, ada)
     assert.equal(other.account.wallet, (await statusOf(ada)).safe_address.toLowerCase())
     const slug = 'ben-summer-wins-the-mayoral-race'

@@ -12,6 +12,7 @@ import {
   type Market,
   marketBy,
   micros,
+  outcomeOf,
   positionOf,
   predictionVenue,
   run,
@@ -58,7 +59,6 @@ describe('the cases of complaints about money at prediction markets, on both pro
     precheckRate: 0,
     refusedTargets: [] as string[],
   }
-  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
   /** Buys shares of the first outcome, and returns the market and how many they are. */
   const buy = async (slug: string): Promise<{ market: Market; shares: string; cost: bigint }> => {
     await venue('POST', '/price', { market: slug, price })

@@ -4,20 +4,21 @@ import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   cashOf,
+  createTrader,
   type Ended,
   executed,
   type Market,
   marketBy,
   micros,
   openOrdersOf,
+  outcomeOf,
   predictionVenue,
   type Quote,
-  setUp,
   statusOf,
   type VenueRecord,
 } from './predmkt-calls.ts'
-import { createFundedPerson, type Person } from './users.ts'
-import { polygon, type World, worldOf } from './world.ts'
+import type { Person } from './users.ts'
+import { type World, worldOf } from './world.ts'
 
 type Fault = { fault: { type?: string }; struck: number }
 
@@ -36,10 +37,7 @@ describe('orders at the prediction market', () => {
     )
     world = await worldOf(gateway.world)
     venue = predictionVenue(gateway.world)
-    ada = await createFundedPerson(gateway.url)
-    await setUp(ada)
-    await world.fund(polygon, ada.evm, 'USDC', '2000')
-    await executed(ada, '/predmkt/fund-safe', { amount_usd: '2000' })
+    ada = await createTrader(gateway, world, '2000')
     wallet = (await statusOf(ada)).safe_address
     markets = []
     for (const slug of ['bitcoin-up-or-down-today', 'beta-is-the-largest-company']) {
@@ -62,7 +60,6 @@ describe('orders at the prediction market', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
   const purchase = (market: Market, amount = '20') => ({
     outcome_id: outcomeOf(market),
     side: 'BUY',

@@ -3,20 +3,22 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
+  accept,
   cashOf,
+  createTrader,
   type Ended,
   executed,
   type Market,
   marketBy,
   micros,
   moveOutcomeShares,
+  outcomeOf,
   positionOf,
   predictionVenue,
-  setUp,
   statusOf,
 } from './predmkt-calls.ts'
-import { createFundedPerson, type Person } from './users.ts'
-import { polygon, type World, worldOf } from './world.ts'
+import type { Person } from './users.ts'
+import { type World, worldOf } from './world.ts'
 
 type Redeemed = { condition_id: string; shares: string; payout_usd: string; by: string }
 
@@ -35,17 +37,12 @@ describe('redemptions at the prediction market', () => {
     )
     world = await worldOf(gateway.world)
     venue = predictionVenue(gateway.world)
-    ;[ada, bob] = await Promise.all([createFundedPerson(gateway.url), createFundedPerson(gateway.url)])
-    await Promise.all([setUp(ada), setUp(bob)])
+    const newTrader = () => createTrader(gateway, world, '200')
+    ;[ada, bob] = await Promise.all([newTrader(), newTrader()])
     wallet = (await statusOf(ada)).safe_address
-    for (const person of [ada, bob]) {
-      await world.fund(polygon, person.evm, 'USDC', '200')
-      await executed(person, '/predmkt/fund-safe', { amount_usd: '200' })
-    }
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
   const marketAt = async (slug: string): Promise<Market> => {
     await venue('POST', '/price', { market: slug, price: 0.4 })
     return marketBy(ada, slug)
@@ -117,6 +114,33 @@ describe('redemptions at the prediction market', () => {
       assert.equal((await cashOf(ada)) - cash, micros(shares))
       const cost = micros('8')
       assert.ok((await realized()) - profit <= micros(shares) - cost + 100_000n, 'the payout counts once')
+    }
+  })
+
+  test('shares that leave the wallet without a payout are no redemption, and count as none', async () => {
+    for (const [slug, outcome] of [
+      ['bitcoin-reaches-250k-this-year', 'yes'],
+      ['alpha-is-the-largest-company', 'no'],
+    ] as const) {
+      const market = await marketAt(slug)
+      const shares = await buy(ada, market)
+      await resolve(market, outcome)
+      const [cash, profit] = [await cashOf(ada), await realized()]
+      await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 6_000, maxMs: 6_000 } })
+      const body = { condition_id: market.condition_id }
+      const { task_id: id } = await accept(ada, '/predmkt/redeem', body)
+      const { safe_address: to } = await statusOf(bob)
+      const units = micros(shares)
+      await moveOutcomeShares(world, { from: wallet, to, market, outcomeId: outcomeOf(market), units })
+      const ended = (await ada.ended(id, 60_000)) as unknown as Ended
+      await venue('POST', '/realism', { preset: 'quiet' })
+      assert.deepEqual(
+        [ended.status, ended.outcome, ended.error?.code],
+        ['failed', 'not_executed', 'no_position'],
+        JSON.stringify(ended),
+      )
+      assert.equal(await cashOf(ada), cash)
+      assert.equal(await realized(), profit, 'no payout is booked')
     }
   })
 

@@ -1,22 +1,24 @@
-/** What the venue withholds from accounts and regions, and what it delays: exits work, and nobody is told a failure. */
+/** What the venue withholds from accounts and regions, and what it delays: exits work, and no failure is reported. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   accept,
+  buyTerms,
   cashOf,
+  createTrader,
   type Ended,
   executed,
   type Market,
   marketBy,
   micros,
   openOrdersOf,
+  outcomeOf,
   positionOf,
   predictionVenue,
   type Quote,
   run,
   sellable,
-  setUp,
   statusOf,
 } from './predmkt-calls.ts'
 import { createFundedPerson, type Person } from './users.ts'
@@ -39,24 +41,11 @@ describe('restrictions and delays of the prediction market', () => {
   afterEach(() => venue('POST', '/realism', { preset: 'quiet' }))
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const newTrader = async (usd: string): Promise<Person> => {
-    const person = await createFundedPerson(gateway.url)
-    await setUp(person)
-    await world.fund(polygon, person.evm, 'USDC', usd)
-    await executed(person, '/predmkt/fund-safe', { amount_usd: usd })
-    return person
-  }
-  const outcomeOf = ({ outcomes }: Market) => outcomes[0]!.outcome_id
+  const newTrader = (usd: string) => createTrader(gateway, world, usd)
   const marketAt = async (person: Person, slug: string): Promise<Market> => {
     await venue('POST', '/price', { market: slug, price })
     return marketBy(person, slug)
   }
-  const buyTerms = (market: Market) => ({
-    outcome_id: outcomeOf(market),
-    side: 'BUY',
-    order_type: 'FOK',
-    amount_usd: '4',
-  })
   const bidTerms = (market: Market) => ({
     outcome_id: outcomeOf(market),
     side: 'BUY',

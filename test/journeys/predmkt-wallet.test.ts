@@ -17,8 +17,10 @@ import {
   predictionVenue,
   run,
   sellable,
+  sendAs,
   setUp,
   statusOf,
+  word,
 } from './predmkt-calls.ts'
 import { createFundedPerson } from './users.ts'
 import { base, polygon, solana, type World, worldOf } from './world.ts'
@@ -46,17 +48,6 @@ describe('the wallet of a user at the prediction market', () => {
     const person = await createFundedPerson(gateway.url)
     await setUp(person)
     return person
-  }
-  const word = (hex: string) => hex.replace('0x', '').toLowerCase().padStart(64, '0')
-  /** Sends a call from a wallet at the venue without the gateway, as if the key were used elsewhere. */
-  const sendAs = async (from: string, to: string, data: string) => {
-    const url = world.manifest.urls.evm[polygon]
-    await world.rpc('anvil_setBalance', [from, '0xde0b6b3a7640000'], url)
-    await world.rpc('anvil_impersonateAccount', [from], url)
-    const hash = await world.rpc('eth_sendTransaction', [{ from, to, data }], url)
-    const mined = async () => (await world.rpc('eth_getTransactionReceipt', [hash], url)) ?? undefined
-    const receipt = await eventually(mined, 'the call has run')
-    assert.equal((receipt as { status: string }).status, '0x1')
   }
 
   test('shares that came from elsewhere are listed without a cost, and those that left are not', async () => {
@@ -148,7 +139,7 @@ describe('the wallet of a user at the prediction market', () => {
 
     // The approvals of a wallet that was set up before the second protocol came.
     const approval = `0xa22cb465${word(contracts.exchangeV3)}${word('0x0')}`
-    await sendAs(wallet, contracts.positionManager, approval)
+    await sendAs(world, { from: wallet, to: contracts.positionManager, data: approval })
     const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
       string,
       unknown
@@ -266,5 +257,112 @@ describe('the wallet of a user at the prediction market', () => {
     await executed(person, '/predmkt/setup')
     await executed(person, '/predmkt/order', order)
     await executed(person, '/predmkt/order/cancel', { cancel_all: true })
+  })
+
+  const ramps = async (state: 'open' | 'paused') => {
+    for (const asset of ['usdc', 'usdce']) await venue('POST', '/ramp', { ramp: 'offramp', asset, state })
+  }
+
+  test('a withdrawal waits while the venue unwraps nothing, and what stayed in the own wallet is used next', async () => {
+    const person = await setUpPerson()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '30' })
+    const usdc = world.manifest.contracts[polygon]!.usdc
+    const [usdcThere, cashThere] = [usdc, contracts.pusd].map(
+      (token) => () => world.balance(polygon, person.evm, token),
+    )
+    const usdcBefore = await usdcThere!()
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 5_000, maxMs: 5_000 } })
+    const body = { amount_usdc: '10' }
+    const { body: task } = await person.call<Ended>('POST /predmkt/withdraw', { body })
+    const shows = (text: RegExp, what: string) =>
+      eventually(async () => {
+        const now = JSON.stringify((await person.call(`GET /v1/tasks/${task.task_id}`)).body)
+        return text.test(now) || undefined
+      }, what)
+    await shows(/"state":"confirming"/, 'the transfer is at the relayer')
+    await ramps('paused')
+    await shows(/venue_ramp_paused/, 'the withdrawal waits')
+    assert.equal(await cashThere!(), micros('10'))
+    await venue('POST', '/realism', { preset: 'quiet' })
+    const refused = await person.call('POST /predmkt/withdraw', { body })
+    assert.match(JSON.stringify(refused.body), /venue_ramp_paused/)
+    assert.ok(refused.status >= 400)
+    const asItIs = { amount_usdc: '5', token: 'pusd' }
+    await executed(person, '/predmkt/withdraw', asItIs)
+    await ramps('open')
+    await database.query('update task_queue set run_at = now() where task_id = $1', [task.task_id])
+    const ended = await person.ended(task.task_id)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    assert.equal((await usdcThere!()) - usdcBefore, micros('10'))
+    assert.deepEqual([await cashThere!(), await cashOf(person)], [micros('5'), micros('15')])
+
+    // The venue lacks 3 of these, which lie in the own wallet; then everything lies there.
+    await executed(person, '/predmkt/withdraw', { amount_usdc: '18' })
+    assert.deepEqual([await cashThere!(), await cashOf(person)], [micros('2'), 0n])
+    const early = await person.call('POST /predmkt/withdraw', { body: { amount_usdc: '2.000001' } })
+    assert.equal(early.body.code, 'insufficient_balance', JSON.stringify(early.body))
+    await executed(person, '/predmkt/withdraw', { amount_usdc: '2' })
+    assert.deepEqual([await cashThere!(), (await usdcThere!()) - usdcBefore], [0n, micros('30')])
+  })
+
+  test('a full withdrawal of dust counts against the budget for gas, and another one does not', async () => {
+    const [rich, poor] = await Promise.all([setUpPerson(), setUpPerson()])
+    for (const [person, amount] of [
+      [rich, '2'],
+      [poor, '0.000001'],
+    ] as const) {
+      await venue('POST', '/credit', {
+        wallet: (await statusOf(person)).safe_address,
+        token: 'pusd',
+        amount,
+      })
+      await database.query(
+        `insert into sponsor_day (user_id, chain_id, day, wei)
+           select user_id, '137', (now() at time zone 'utc')::date, 1e18 from wallet
+             where lower(address) = lower($1)
+           on conflict (user_id, chain_id, day) do update set wei = sponsor_day.wei + 1e18`,
+        [person.evm],
+      )
+    }
+    await executed(rich, '/predmkt/withdraw', { amount_usdc: '2' })
+    const refused = await poor.call('POST /predmkt/withdraw', { body: { amount_usdc: '0.000001' } })
+    assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited'], JSON.stringify(refused.body))
+  })
+
+  test('dust and shares that do not move stay in an earlier wallet, and do not keep the others there', async () => {
+    const [person, donor] = await Promise.all([createFundedPerson(gateway.url), setUpPerson()])
+    await executed(donor, '/predmkt/fund-safe', { amount_usd: '20' })
+    const slugs = ['bitcoin-up-or-down-today', 'beta-is-the-largest-company', 'gamma-is-the-largest-company']
+    const markets = await Promise.all(slugs.map((slug) => marketBy(donor, slug)))
+    const control = predictionVenue(gateway.world)
+    const { safe } = await control<{ safe: string }>('POST', '/safe', { owner: person.evm })
+    const { safe_address: from } = await statusOf(donor)
+    for (const [index, market] of markets.entries()) {
+      const outcomeId = market.outcomes[0]!.outcome_id
+      const order = { outcome_id: outcomeId, side: 'BUY', order_type: 'FOK', amount_usd: '4' }
+      const { result } = await executed(donor, '/predmkt/order', order)
+      const units = index === 0 ? 9_999n : micros(result.settled_shares!) / 2n
+      await moveOutcomeShares(world, { from, to: safe, market, outcomeId, units })
+    }
+    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdce', state: 'paused' })
+    for (const token of ['usdc', 'usdce'])
+      await venue('POST', '/credit', { wallet: safe, token, amount: '3' })
+    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
+    const { result } = await executed(person, '/predmkt/setup/v2')
+    await venue('POST', '/ramp', { ramp: 'onramp', asset: 'usdce', state: 'open' })
+    assert.match(JSON.stringify(result.left_in_safe), /USDC\.e, which does not move now.*1 outcomes/)
+    assert.equal(await cashOf(person), micros('3'))
+    const ids = markets.map(({ outcomes }) => outcomes[0]!.outcome_id)
+    const left = await control<{ usdc: string; usdce: string; shares: Record<string, string> }>(
+      'GET',
+      `/balances?wallet=${safe}&tokens=${ids.join()}`,
+    )
+    assert.deepEqual([left.usdc, left.usdce, ...ids.map((id) => left.shares[id]!)].map(micros), [
+      0n,
+      micros('3'),
+      9_999n,
+      0n,
+      0n,
+    ])
   })
 })

@@ -153,3 +153,94 @@ test('orders at the prediction market after the backup are found, and none of th
   const next = await executed(person, '/predmkt/order', requests[0]!.body, 'new')
   assert.ok(![...placed.values()].some(({ result }) => result.order_id === next.result.order_id))
 })
+
+test('withdrawals and redemptions after the backup are found, and none of them is made twice', async () => {
+  await using restorable = await createRestorable()
+  const control = () => worldUrl(restorable.gateway())
+  const venue = <B = object>(method: string, path: string, body?: object): Promise<B> =>
+    predictionVenue(control())<B>(method, path, body)
+  const accepted = async (who: Person, { path, body, key }: (typeof requests)[number]): Promise<Ended> => {
+    const reply = await who.call<Ended>(`POST ${path}`, { body, key })
+    assert.ok(reply.body.task_id, JSON.stringify(reply.body))
+    return reply.body
+  }
+  const endOf = async (who: Person, { task_id: id }: Ended): Promise<Ended> => {
+    const ended = (await who.ended(id)) as unknown as Ended
+    assert.equal(ended.outcome, 'executed', JSON.stringify(ended))
+    return ended
+  }
+
+  const before = await createFundedPerson(restorable.gateway().url)
+  await setUp(before)
+  const world = await worldOf(control())
+  await world.fund(polygon, before.evm, 'USDC', '200')
+  const funded = await before.call<Ended>('POST /predmkt/fund-safe', {
+    body: { amount_usd: '200' },
+    key: 'fund',
+  })
+  await endOf(before, funded.body)
+  const markets = await Promise.all(slugs.map((slug) => marketBy(before, slug)))
+  for (const { slug, outcomes, condition_id } of markets) {
+    await venue('POST', '/price', { market: slug, price })
+    const terms = { outcome_id: outcomes[0]!.outcome_id, side: 'BUY', order_type: 'FOK', amount_usd: '20' }
+    const order = await before.call<Ended>('POST /predmkt/order', { body: terms, key: `buy-${slug}` })
+    await endOf(before, order.body)
+    await venue('POST', '/resolve', { market: condition_id, outcome: 'yes' })
+  }
+  const withdrawal = (key: string, amount: string, token: string) => ({
+    key,
+    path: '/predmkt/withdraw',
+    body: { amount_usdc: amount, token },
+  })
+  const redemption = (key: string, index: number) => ({
+    key,
+    path: '/predmkt/redeem',
+    body: { condition_id: markets[index]!.condition_id },
+  })
+  /** The first three are accepted before the backup, and signed after it. */
+  const requests = [
+    withdrawal('waits-usdc', '7', 'usdc'),
+    withdrawal('waits-pusd', '6', 'pusd'),
+    redemption('waits-redeem', 0),
+    withdrawal('after-usdc', '8', 'usdc'),
+    withdrawal('after-pusd', '9', 'pusd'),
+    redemption('after-redeem', 1),
+  ]
+  const [waiting, later] = [requests.slice(0, 3), requests.slice(3)]
+  const type = '/v1/account/transactions/params'
+  await venue('POST', '/faults', { effect: 'status', status: 500, endpoint: 'relayer', type })
+  const tasks = new Map<string, Ended>()
+  for (const request of waiting) tasks.set(request.key, await accepted(before, request))
+  await restorable.backUp()
+  await venue('DELETE', '/faults')
+  const ends = new Map<string, Ended>()
+  for (const { key } of waiting) ends.set(key, await endOf(before, tasks.get(key)!))
+  for (const request of later) ends.set(request.key, await endOf(before, await accepted(before, request)))
+  const wallet = (await statusOf(before)).safe_address
+  const truthOf = () =>
+    Promise.all(
+      [wallet, before.evm].map((owner) =>
+        venue(
+          'GET',
+          `/balances?wallet=${owner}&tokens=${markets.map(({ outcomes }) => outcomes[0]!.outcome_id).join()}`,
+        ),
+      ),
+    )
+  const truth = await truthOf()
+
+  await restorable.restore()
+  const person = await personOf(restorable.gateway().url, before)
+  await restorable.goOn()
+  const found = new Map<string, Ended>()
+  for (const { key } of waiting) found.set(key, await endOf(person, tasks.get(key)!))
+  for (const request of later) found.set(request.key, await endOf(person, await accepted(person, request)))
+  for (const { key } of requests) {
+    const [first, again] = [ends.get(key)!.result, found.get(key)!.result]
+    assert.equal(again.tx_hash?.toLowerCase(), first.tx_hash?.toLowerCase(), key)
+    for (const field of ['amount', 'payout_usd'])
+      assert.deepEqual(again[field], first[field], `${key}: ${field}`)
+    const [row] = (again.redeemed ?? []) as { by: string }[]
+    if (row) assert.equal(row.by, 'us', key)
+  }
+  assert.deepEqual(await truthOf(), truth, 'nothing has moved again')
+})

@@ -48,7 +48,11 @@ export const venueMutations = [
         "'wallet'",
         'a deposit that the provider keeps is shown in the wallet',
       ],
-      ['briefCodes.includes(code) ? ageMs < briefMs : retryable', 'true', 'no refusal ends a second leg'],
+      [
+        'briefReasons.includes(code) || briefReasons.includes(extras.reason) ? ageMs < briefMs : retryable',
+        'true',
+        'no refusal ends a second leg',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -39,7 +39,7 @@ let all: readonly KnownOperation[]
 let cells = 0
 
 before(async () => {
-  const { control: _control, polymarket: _polymarket, ...urls } = await processWorld()
+  const { control: _control, ...urls } = await processWorld()
   // No task runs: an admitted call is accepted, and nothing moves.
   const evm = { ...noUpstreams.evm, ...urls.evm }
   app = await createOAuthApp({

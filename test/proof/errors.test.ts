@@ -303,6 +303,16 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
   },
   token_unsafe: (headers) => post('/v1/swap', { ...swap, token_out: taxedToken }, own(headers)),
   setup_incomplete: (headers) => post('/v1/perp/open', long, { ...headers, ...bearer(paused) }),
+  disclaimer_required: (headers) => post('/predmkt/setup', {}, own(headers)),
+  venue_restricted: async (headers) => {
+    const other = await newAgent(gateway.url)
+    const acknowledged = await post('/predmkt/disclaimer/acknowledge', {}, bearer(other))
+    assert.equal(acknowledged.status, 200, acknowledged.text)
+    const realism = '/venues/polymarket/realism'
+    return withWorldChange([realism, { preset: 'geoblocked' }], [realism, { preset: 'quiet' }], () =>
+      post('/predmkt/setup', {}, { ...headers, ...bearer(other) }),
+    )
+  },
   market_closed: (headers) => post('/v1/perp/open', { ...long, asset: 'MATIC' }, own(headers)),
   order_not_cancellable: async (headers) =>
     post('/v1/perp/orders/cancel', { order_id: await endedOrder() }, own(headers)),
@@ -350,9 +360,10 @@ const transportCodes: FaultCode[] = [
 ]
 /**
  * A vault that rejects a deposit which the balance covers: the local one never does. A second live strategy of a market needs
- * a first one with its evidence: the journey of the terms of strategies asks for it.
+ * a first one with its evidence: the journey of the terms of strategies asks for it. Shares at the prediction market need an
+ * account with cash there: its journeys ask for them.
  */
-const untestedCodes = new Set(['conflict', 'asset_in_use'])
+const untestedCodes = new Set(['conflict', 'asset_in_use', 'not_resolved', 'shares_not_settled'])
 
 test('a key that a call without a task has used names no task', async () => {
   const refused = await conflicting(own({}))

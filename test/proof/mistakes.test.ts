@@ -90,12 +90,16 @@ async function addObjects(person: Person, other: Person): Promise<void> {
   const resting = { asset: 'ETH', side: 'long', size: '0.02', order_type: 'limit', limit_price: '1000' }
   const ended = await perp('open', resting)
   await perp('orders/cancel', { order_id: ended })
+  const { body: listed } = await person.call<{ markets: { outcomes: { outcome_id: string }[] }[] }>(
+    'GET /predmkt/markets?limit=1',
+  )
   Object.assign(values, {
     task: deposit.body.task_id,
     position: deposit.body.result.position_id,
     foreign_task: foreign.body.task_id,
     foreign_position: foreign.body.result.position_id,
     ended_order: ended,
+    outcome: listed.markets[0]!.outcomes[0]!.outcome_id,
   })
 }
 

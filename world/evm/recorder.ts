@@ -106,22 +106,12 @@ export const recorder = (options: Options): Recorder => {
     void unmined.poll()
   }
 
-  const recordBefore = (call: Call): number | undefined => {
+  const recordBefore = async (call: Call): Promise<number | undefined> => {
     const change = changeKind(call)
     const raw = change === 'raw' ? rawTransactionOf(call) : undefined
-    if (raw) return journal.add({ raw }, takenSeconds())
+    if (raw) return unmined.expect(raw, journal.add({ raw }, takenSeconds()))
     if (change !== 'set') return undefined
     return journal.add({ method: call.method as string, params: call.params ?? [] }, takenSeconds())
-  }
-
-  /** A read can show the block of a transaction before the node has answered the client that sent it. */
-  const expectBlocks = async (calls: readonly Call[], numbers: readonly (number | undefined)[]) => {
-    for (const [index, call] of calls.entries()) {
-      const n = numbers[index]
-      const raw = n !== undefined && changeKind(call) === 'raw' ? rawTransactionOf(call) : undefined
-      const hash = raw && (await hashOf({ raw }))
-      if (hash && n !== undefined && !unmined.has(hash)) unmined.add(hash, n)
-    }
   }
 
   const recordSent = async ({
@@ -174,8 +164,8 @@ export const recorder = (options: Options): Recorder => {
     if (!calls) return recordRead(body, sendUpstream)
     const changes = new Set(calls.map(changeKind))
     const run = async (): Promise<string> => {
-      const numbers = calls.map(recordBefore)
-      await expectBlocks(calls, numbers)
+      const numbers: (number | undefined)[] = []
+      for (const call of calls) numbers.push(await recordBefore(call))
       const replyText = await sendUpstream(body).catch((error: unknown) => {
         // A node that does not answer may have the transactions.
         void unmined.poll()

@@ -1,4 +1,5 @@
 import type { CallJournal } from './call-journal.ts'
+import { hashOf } from './journal-rotation.ts'
 import { findMined } from './mined-blocks.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -30,6 +31,15 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
 
   return {
     add: (hash: Hex, n: number): void => void entries.set(hash, n),
+    /**
+     * Adds a transaction that is about to be sent, and returns the number of its entry: a read can show its block before
+     * the node has answered the client that sent it.
+     */
+    expect: async (raw: Hex, n: number): Promise<number> => {
+      const hash = await hashOf({ raw })
+      if (hash && !entries.has(hash)) entries.set(hash, n)
+      return n
+    },
     has: (hash: Hex): boolean => entries.has(hash),
     /** Forgets the transaction of an entry that the node has rejected. */
     forget: (n: number): void => {

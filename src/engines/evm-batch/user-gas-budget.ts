@@ -1,7 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import { nativeDecimals } from '#kernel/money/money.ts'
+import type { GasCharge } from '#kernel/task/gas-charge.ts'
 import { type ChargedCost, sponsorCharge } from '#kernel/task/sponsored-effect.ts'
-import type { GasCharge, Tx } from '#kernel/task/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Limits sponsored gas per user and UTC day, so that no user can use up the gas that others need to withdraw. */

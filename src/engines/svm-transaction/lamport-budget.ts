@@ -1,7 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import { lamportDecimals } from '#kernel/money/money.ts'
+import type { GasCharge } from '#kernel/task/gas-charge.ts'
 import { type ChargedCost, sponsorCharge } from '#kernel/task/sponsored-effect.ts'
-import type { GasCharge, Tx } from '#kernel/task/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /** Limits fees and rent per user and UTC day. Rent counts in full, as the account may never be closed to return it. */

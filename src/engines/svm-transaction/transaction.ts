@@ -12,10 +12,10 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
+import type { GasCharge } from '#kernel/task/gas-charge.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
-  GasCharge,
   Intent,
   JsonObject,
   NonceSequence,

@@ -171,6 +171,7 @@ export const contract = group('auth', about, {
           maxLength: 64,
           pattern: '^[^\\u0000-\\u001f\\u007f]+$',
           description: 'What the key is for, in one line',
+          examples: ['editor'],
         }),
         scopes: T.Array(OneOf(keyScopes), {
           maxItems: keyScopes.length,
@@ -210,7 +211,9 @@ export const contract = group('auth', about, {
     access: 'read',
     output: T.Object(
       {
-        keys: T.Array(T.Object({ ...keyFields, created_at: Time, expires_at: Time })),
+        keys: T.Array(T.Object({ ...keyFields, created_at: Time, expires_at: Time }), {
+          description: 'The keys, the oldest first',
+        }),
         max: T.Integer({ description: 'How many a user may have' }),
       },
       { $id: 'KeysResponse' },

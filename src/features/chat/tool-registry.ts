@@ -13,6 +13,8 @@ const closedGroups = ['auth', 'webhooks', 'chat', 'markets', 'strategies', 'subs
  * Schedules are among them, because a text that a turn has read could otherwise plan runs.
  */
 const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy', 'schedules']
+/** A user acknowledges this text without a chat, which could act on words that a stranger wrote. */
+const ownActs = ['predmkt_acknowledge_disclaimer']
 const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 
 /**
@@ -32,6 +34,7 @@ const tightens = (name: string): boolean => ['policy_kill', 'policy_tighten', 't
 const isOpen = ({ name, group, entry: { kind, access } }: Operation): boolean =>
   kind !== 'stream' &&
   !closedGroups.includes(group) &&
+  !ownActs.includes(name) &&
   openAccess.includes(access) &&
   (kind === 'read' || !readOnlyGroups.includes(group) || tightens(name))
 

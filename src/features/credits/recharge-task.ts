@@ -1,7 +1,8 @@
 import type { BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
 import type { SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
+import type { GasCharge } from '#kernel/task/gas-charge.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
-import type { GasCharge, TaskView } from '#kernel/task/task.ts'
+import type { TaskView } from '#kernel/task/task.ts'
 import { rechargeKind, type Till } from './till.ts'
 
 export type RechargeTaskData = BatchTaskData &

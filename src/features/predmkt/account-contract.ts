@@ -99,6 +99,12 @@ const SetupStatus = T.Object(
       description: 'Dollars that are no cash at the venue yet; `predmkt_fund` with `wrap_only` wraps them',
     }),
     min_fund_usd: UsdOut('Smallest funding'),
+    left_in_safe: T.Optional(
+      T.Array(Text, {
+        description:
+          'Only in the result of `predmkt_setup_v2`: what stays in a wallet of an earlier kind, and why',
+      }),
+    ),
     disclaimer_acknowledged_at: TimeOrNull,
     last_error: TextOrNull,
   },
@@ -149,6 +155,17 @@ const RedeemOutcome = T.Object(
   { $id: 'PredictionRedeemOutcome', description: 'What was redeemed', ...openResult },
 )
 
+/** The faults of money that moves to and from the venue, in a swap where it crosses chains. */
+const transferFaults = [
+  ...taskFaults,
+  'token_unsafe',
+  'approval_required',
+  'insufficient_balance',
+  'no_route',
+  'insufficient_liquidity',
+  'conflict',
+] as const
+
 export const accountEntries = {
   meta: read('GET /predmkt/meta', {
     summary: 'How many orders, positions and redeemable positions you have',
@@ -176,8 +193,8 @@ export const accountEntries = {
   acknowledgeDisclaimer: act('POST /predmkt/disclaimer/acknowledge', {
     summary: 'Acknowledge the disclaimer on trading prediction markets',
     description:
-      'Use it once, before the first order: shares can become worthless, and access depends on where you are. Acknowledging again changes nothing. Next: `predmkt_setup`.',
-    access: 'trade',
+      'Use it once, before the first order: shares can become worthless, and access depends on where you are. It takes the scope `manage`: an app that may only trade acknowledges for nobody. Acknowledging again changes nothing. Next: `predmkt_setup`.',
+    access: 'manage',
     repeatable: true,
     output: T.Object(
       {
@@ -216,7 +233,7 @@ export const accountEntries = {
     repeatable: true,
     summary: 'Complete the set-up for protocol v2, and move what a Safe of yours holds to the deposit wallet',
     description:
-      'Use it where `v2_complete` is false, or where an earlier wallet of the kind Safe still holds cash or shares: it gives the missing approvals, and moves everything to the deposit wallet without gas. With nothing to move it completes at once. Next: `predmkt_setup_status`; then `predmkt_order`.',
+      'Use it where `v2_complete` is false, or where an earlier wallet of the kind Safe still holds cash or shares: it gives the missing approvals, and moves everything to the deposit wallet without gas, but for shares below 0.01 and what its contract does not move now, which `result.left_in_safe` names. With nothing to move it completes at once. Next: `predmkt_setup_status`; then `predmkt_order`.',
     access: 'trade',
     rate: 'money',
     waitSeconds,
@@ -257,20 +274,12 @@ export const accountEntries = {
     ),
     output: TaskResponse,
     result: FundingOutcome,
-    faults: [
-      ...taskFaults,
-      'token_unsafe',
-      'approval_required',
-      'insufficient_balance',
-      'no_route',
-      'insufficient_liquidity',
-      'conflict',
-    ],
+    faults: transferFaults,
   }),
   withdraw: task('POST /predmkt/withdraw', {
     summary: 'Move cash from the venue to your own wallet, on any chain',
     description:
-      'Use it to take cash out: the venue sends it to your own wallet on Polygon without gas, where it is unwrapped to USDC or USDC.e. With another `destination_chain_id`, or with `token: coin`, it is swapped there in the same task and into your own wallet, which counts against the limits as a swap. Next: poll `tasks_get`; success is `outcome: executed`, and `result.amount_usd` is what arrived. With the outcome `partial` the message says where the money is.',
+      'Use it to take cash out: the venue sends it to your own wallet on Polygon without gas, where it is unwrapped to USDC or USDC.e. With another `destination_chain_id`, or with `token: coin`, it is swapped there in the same task and into your own wallet, which counts against the limits as a swap. Next: poll `tasks_get`; success is `outcome: executed`, and `result.amount_usd` is what arrived. While the venue unwraps nothing it waits with `venue_ramp_paused`. With the outcome `partial` the message says where the money is; pUSD in your own wallet is used by the next withdrawal.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -294,20 +303,12 @@ export const accountEntries = {
     ),
     output: TaskResponse,
     result: FundingOutcome,
-    faults: [
-      ...taskFaults,
-      'token_unsafe',
-      'approval_required',
-      'insufficient_balance',
-      'no_route',
-      'insufficient_liquidity',
-      'conflict',
-    ],
+    faults: transferFaults,
   }),
   redeem: task('POST /predmkt/redeem', {
     summary: 'Redeem shares of resolved markets for cash',
     description:
-      'Use it after a market is resolved: shares of the outcome that won pay 1 USD each, those that lost pay nothing, and a void market pays each in part. Give exactly one of `condition_id` and `all`. Where the venue redeems first by itself, that counts. Next: poll `tasks_get`; then `predmkt_withdraw`.',
+      'Use it after a market is resolved: shares of the outcome that won pay 1 USD each, those that lost pay nothing, and a void market pays each in part. Give exactly one of `condition_id` and `all`. Where the venue redeems first by itself, that counts; shares that left the wallet otherwise end as `no_position`. Next: poll `tasks_get`; then `predmkt_withdraw`.',
     access: 'trade',
     rate: 'exit',
     priority: 0,

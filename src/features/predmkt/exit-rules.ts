@@ -65,7 +65,7 @@ export type PairFacts = {
   exits: readonly ExitFacts[]
   /** Shares that no order and no task holds; undefined where they were not read. */
   freeUnits: bigint | undefined
-  /** Undefined where the venue shows no book. */
+  /** The book is undefined where the venue shows none. */
   book: BookFacts | undefined
   isMarketOver: boolean
 }

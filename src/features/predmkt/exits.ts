@@ -28,6 +28,7 @@ import { walletOfRow } from './store/account-store.ts'
 import { openPairs, type Pair, release } from './store/exit-facts.ts'
 import { changeExit, lockExits } from './store/exit-store.ts'
 import { noteCancelAsked } from './store/order-store.ts'
+import { batchMax, loadBooks } from './venue-views.ts'
 
 /**
  * Take-profit and stop-loss. A take-profit rests in the book for settled shares; a stop-loss, and a take-profit below
@@ -42,7 +43,6 @@ const bookMs = 1_000
 /** Whether a market without a bid is over is asked so often. */
 const overMs = 15_000
 const booksMax = 2_000
-const batchMax = 50
 const readsMax = 4
 
 export type BookReader = {
@@ -68,21 +68,6 @@ export function createBookReader({ venue }: Pick<PredmktDeps, 'venue'>): BookRea
         return market !== undefined && (market.isClosed || market.payoutMicros !== null)
       }),
   }
-}
-
-/** One outcome that the venue refuses must not hide the books of the others. */
-async function loadBooks(
-  { books, book }: Pick<PredmktDeps['venue'], 'books' | 'book'>,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, Book>> {
-  const ignoreRefusal = (fault: unknown): undefined => {
-    if (fault instanceof Fault && !fault.retryable) return undefined
-    throw fault
-  }
-  const all = await books(ids).catch(ignoreRefusal)
-  if (all) return all
-  const each = await Promise.all(ids.map((id) => book(id).catch(ignoreRefusal)))
-  return new Map(each.flatMap((found) => (found ? [[found.outcomeId, found]] : [])))
 }
 
 /** Exits of one account that are advanced at a time, and for how long in one round. */

@@ -9,13 +9,14 @@ import type { PredmktDeps } from './deps.ts'
 import type { marketEntries } from './market-contract.ts'
 import { marketOf, outcomeIdOf } from './order-request.ts'
 import { addQuote } from './store/quote-store.ts'
+import type { VenueViews } from './venue-views.ts'
 import type { Market } from './wire-types.ts'
 
 /** What can be found and priced, in the form of the interface. */
 
 type MarketView = Static<typeof Market>
 type QuoteView = Static<(typeof marketEntries)['quote']['output']>
-type MarketDeps = Pick<PredmktDeps, 'venue' | 'clock' | 'db' | 'random'>
+type MarketDeps = Pick<PredmktDeps, 'venue' | 'clock' | 'db' | 'random'> & { views: VenueViews }
 
 export const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
 const usdOrNull = (units: bigint | null): string | null => (units === null ? null : usd(units))
@@ -55,11 +56,14 @@ const levelView = ({ priceMicros, sizeUnits }: BookLevel) => ({
 const quoteMs = 30_000
 
 export const createMarketViews = (deps: MarketDeps) => {
-  const { venue, clock } = deps
+  const { views, clock } = deps
   const asOf = () => clock.now().toISOString()
   return {
-    async markets({ search_text: text, status = 'open', limit = 20, after }: PredmktInput<'markets'>) {
-      const page = await venue.markets({
+    async markets(
+      { search_text: text, status = 'open', limit = 20, after }: PredmktInput<'markets'>,
+      userId: string,
+    ) {
+      const page = await views.markets(userId, {
         ...(text !== undefined && { text }),
         isClosed: status === 'closed',
         order: 'volume_24h',
@@ -68,8 +72,8 @@ export const createMarketViews = (deps: MarketDeps) => {
       })
       return { markets: page.items.map(marketView), next_after: page.nextCursor, as_of: asOf() }
     },
-    async event({ id }: PredmktInput<'event'>) {
-      const event = await venue.event(id)
+    async event({ id }: PredmktInput<'event'>, userId: string) {
+      const event = await views.event(userId, id)
       if (!event) throw notFound('event', 'predmkt_markets')
       return {
         venue: 'polymarket' as const,
@@ -83,8 +87,8 @@ export const createMarketViews = (deps: MarketDeps) => {
         as_of: asOf(),
       }
     },
-    async book({ outcome_id: outcomeId }: PredmktInput<'book'>) {
-      const book = await venue.book(outcomeId)
+    async book({ outcome_id: outcomeId }: PredmktInput<'book'>, userId: string) {
+      const book = await views.book(userId, outcomeId)
       return {
         venue: 'polymarket' as const,
         market_id: book.marketId,
@@ -97,12 +101,11 @@ export const createMarketViews = (deps: MarketDeps) => {
         as_of: book.at.toISOString(),
       }
     },
-    async prices({
-      outcome_id: outcomeId,
-      interval = '1d',
-      resolution_minutes = 10,
-    }: PredmktInput<'prices'>) {
-      const points = await venue.prices(outcomeId, interval, resolution_minutes)
+    async prices(
+      { outcome_id: outcomeId, interval = '1d', resolution_minutes = 10 }: PredmktInput<'prices'>,
+      userId: string,
+    ) {
+      const points = await views.prices(userId, outcomeId, interval, resolution_minutes)
       return {
         venue: 'polymarket' as const,
         outcome_id: outcomeId,
@@ -114,9 +117,9 @@ export const createMarketViews = (deps: MarketDeps) => {
   }
 }
 
-async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: string): Promise<QuoteView> {
-  const { venue, clock, db, random } = deps
-  const { amount_usd: amountUsd, amount_shares: amountShares } = input
+/** What of the book a quote counts, by its input. */
+export function quoteRequestOf(input: PredmktInput<'quote'>) {
+  const { amount_usd: amountUsd, amount_shares: amountShares, worst_price: worstPrice } = input
   const outcomeId = outcomeIdOf(input)
   const side = input.side === 'BUY' ? ('buy' as const) : ('sell' as const)
   if ((amountUsd === undefined) === (amountShares === undefined))
@@ -127,14 +130,23 @@ async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: s
     )
   if (side === 'sell' && amountUsd !== undefined)
     throw invalid('amount_usd', 'extra_forbidden', 'A sale takes `amount_shares`')
+  const spend =
+    amountUsd !== undefined
+      ? { type: 'all_in' as const, cashUnits: toUnits(amountUsd, usdcDecimals) }
+      : { type: side, sizeUnits: toUnits(amountShares!, usdcDecimals) }
+  const worstPriceMicros = worstPrice === undefined ? null : toUnits(worstPrice, usdcDecimals)
+  return { outcomeId, spend, worstPriceMicros }
+}
+
+async function quoteOf(deps: MarketDeps, input: PredmktInput<'quote'>, userId: string): Promise<QuoteView> {
+  const { views, clock, db, random } = deps
+  const request = quoteRequestOf(input)
+  const { outcomeId, spend } = request
+  const allInUnits = spend.type === 'all_in' ? spend.cashUnits : null
+  const wanted = spend.type === 'all_in' ? null : spend.sizeUnits
+  views.takeQuote(userId)
   const market = await marketOf(deps, outcomeId)
-  const allInUnits = amountUsd === undefined ? null : toUnits(amountUsd, usdcDecimals)
-  const wanted = amountShares === undefined ? null : toUnits(amountShares, usdcDecimals)
-  const quote = await venue.quote({
-    outcomeId,
-    spend:
-      allInUnits !== null ? { type: 'all_in', cashUnits: allInUnits } : { type: side, sizeUnits: wanted! },
-  })
+  const quote = await deps.venue.quote(request)
   const now = clock.now()
   const expiresAt = later(now, quoteMs)
   const id = uuidv7(now, random)

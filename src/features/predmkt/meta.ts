@@ -1,5 +1,4 @@
-import { createLru } from '#kernel/async/create-lru.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { createCachedValue, createTtlCache } from '#kernel/async/ttl-cache.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import type { accountEntries } from './account-contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -7,6 +6,7 @@ import { heldOf } from './positions.ts'
 import { openExits } from './store/exit-store.ts'
 import { fillSums } from './store/fill-store.ts'
 import { openOrderRows } from './store/order-store.ts'
+import { ignoreVenueFault, type VenueViews } from './venue-views.ts'
 
 /** The counts of a menu: the gateway's own record, and the venue's list of markets, read at most once a minute. */
 
@@ -15,25 +15,26 @@ const freshMs = 60_000
 const trendingMax = 100
 const usersMax = 10_000
 
-export function createMeta(deps: PredmktDeps) {
-  const { db, venue, clock } = deps
-  const redeemable = createLru<string, { atMs: number; count: number }>(usersMax)
-  let trending: { atMs: number; count: number } | undefined
+type Counted = { atMs: number; count: number }
 
-  const trendingNow = async (nowMs: number) => {
-    if (trending && nowMs - trending.atMs < freshMs) return trending
-    const { items } = await venue.markets({ isClosed: false, order: 'volume_24h', limit: trendingMax })
-    trending = { atMs: nowMs, count: items.length }
-    return trending
-  }
-  const redeemableNow = async (userId: string, marketIds: readonly string[], nowMs: number) => {
-    const known = redeemable.get(userId)
-    if (known && nowMs - known.atMs < freshMs) return known
-    const markets = await Promise.all(marketIds.map((marketId) => venue.market({ marketId })))
-    const read = { atMs: nowMs, count: markets.filter((market) => market?.payoutMicros).length }
-    redeemable.set(userId, read)
-    return read
-  }
+export function createMeta(deps: PredmktDeps & { views: VenueViews }) {
+  const { db, venue, views, clock } = deps
+  const nowMs = () => clock.now().getTime()
+  const redeemable = createTtlCache<Counted>({ ttlMs: freshMs, entriesMax: usersMax, nowMs })
+  const trending = createCachedValue<Counted>(
+    async () => {
+      const atMs = nowMs()
+      const { items } = await venue.markets({ isClosed: false, order: 'volume_24h', limit: trendingMax })
+      return { atMs, count: items.length }
+    },
+    { ttlMs: freshMs, nowMs },
+  )
+  const redeemableNow = (userId: string, marketIds: readonly string[]) =>
+    redeemable.get(userId, async () => {
+      const atMs = nowMs()
+      const markets = [...(await views.marketFacts(userId, marketIds)).values()]
+      return { atMs, count: markets.filter(({ payoutMicros }) => payoutMicros !== null).length }
+    })
 
   return async (userId: string): Promise<MetaView> => {
     const now = clock.now()
@@ -45,12 +46,9 @@ export function createMeta(deps: PredmktDeps) {
     ])
     const held = sums.filter((sum) => heldOf(sum).units > 0n)
     const atVenue = await Promise.all([
-      trendingNow(now.getTime()),
-      redeemableNow(userId, [...new Set(held.map(({ market_id }) => market_id))], now.getTime()),
-    ]).catch((error: unknown) => {
-      if (error instanceof Fault) return undefined
-      throw error
-    })
+      trending.get(),
+      redeemableNow(userId, [...new Set(held.map(({ market_id }) => market_id))]),
+    ]).catch(ignoreVenueFault)
     return {
       counts: {
         open_orders:

@@ -166,6 +166,12 @@ export function assertOnGrid(terms: OrderTerms, market: PredictionMarket): void 
   const { priceMicros, sizeUnits, timeInForce } = terms
   const isLimit = timeInForce === 'gtc' || timeInForce === 'gtd'
   const field = isLimit ? 'price' : 'worst_price'
+  // The catalogue named none that divides a dollar. A sale without a price goes by the book.
+  if (tickMicros === 0n && (priceMicros !== null || terms.side === 'buy'))
+    throw new Fault(
+      'upstream_changed',
+      'The venue lists this market without a readable tick; nothing was signed',
+    )
   if (priceMicros !== null) {
     const tick = fromUnits(tickMicros, usdcDecimals)
     if (priceMicros < tickMicros || priceMicros > dollar - tickMicros)

@@ -47,11 +47,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
     prepared = await prepare(deps, data, orderIdentity(executionId, signed))
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    if (!fault.retryable || fault.code === 'insufficient_liquidity') return refused(fault.code, fault.message)
-    const { reason } = fault.extras
-    if (reason === 'upstream_inconsistent' && pollsOf(task) >= contradictionsMax)
-      return refused(reason, `${fault.message}; nothing was signed`)
-    return unsigned(task, fault.message)
+    return afterPrepareFault(task, fault)
   }
   const terms = termsOf(data.terms)
   const costlier = costlierThanHeld(terms, BigInt(data.cost_units), prepared)
@@ -85,21 +81,32 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
     {
       now,
       next: 'submit',
-      data: {
-        order_id: prepared.orderId,
-        market_id: prepared.market.marketId,
-        match_delay_ms: prepared.market.matchDelaySeconds * 1_000,
-        protocol: prepared.market.protocol,
-        making_units: String(prepared.action.makerUnits),
-        taking_units: String(prepared.action.takerUnits),
-        polls: 0,
-        note: null,
-        progress: null,
-      },
+      data: signedOrderData(prepared),
       onRefused: ({ code, message }) => refused(code, message),
     },
   )
 }
+
+/** Ends the order, or prepares it again if the fault may pass. */
+function afterPrepareFault(task: OrderTask, { code, message, retryable, extras }: Fault): OrderStepResult {
+  if (!retryable || code === 'insufficient_liquidity') return refused(code, message)
+  const { reason } = extras
+  if (reason === 'upstream_inconsistent' && pollsOf(task) >= contradictionsMax)
+    return refused(reason, `${message}; nothing was signed`)
+  return unsigned(task, message)
+}
+
+const signedOrderData = ({ orderId, market, action }: PreparedOrder): Partial<OrderTaskData> => ({
+  order_id: orderId,
+  market_id: market.marketId,
+  match_delay_ms: market.matchDelaySeconds * 1_000,
+  protocol: market.protocol,
+  making_units: String(action.makerUnits),
+  taking_units: String(action.takerUnits),
+  polls: 0,
+  note: null,
+  progress: null,
+})
 
 /** Waits to sign; what was looked up before a first signature is not looked up again. */
 function unsigned(task: OrderTask, text: string): OrderStepResult {

@@ -11,13 +11,13 @@ import { cashOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { lookUpForgotten } from './forgotten-order.ts'
 import type { OrderDeps } from './order-admission.ts'
-import { isEverySendAnswered, lateArrivalMs, nextOfUnanswered } from './order-doubt.ts'
 import { type Finding, orderFinding } from './order-finding.ts'
 import type { OrderStepName, OrderStepResult, OrderTask, OrderTaskData } from './order-task.ts'
 import { createRateBudget } from './rate-budget.ts'
 import { bodyOfEffect, latestEffect } from './signed-effect.ts'
 import { scheduleSync } from './store/account-store.ts'
 import { changeOrder } from './store/order-store.ts'
+import { isEverySendAnswered, lateArrivalMs, nextOfUnanswered } from './unknown-outcome.ts'
 
 /** Sends a signed order, and looks it up as long as one of its sends may have arrived without an answer. */
 
@@ -72,24 +72,24 @@ export async function submitOrder(
     const found = await orderFinding(deps, { task, effect, credentials })
     if (found.isKnown) return foundAtVenue(deps, sending, found)
     const { refusal, is_duplicate: isDuplicate } = task.data
-    const doubtSince = doubtSinceOf(sending)
+    const unknownSince = unknownSinceOf(sending)
     switch (
       nextOfUnanswered({
         now,
         deadline: task.deadline,
-        doubtSince,
+        unknownSince,
         isRefused: refusal != null,
         isDuplicate: isDuplicate === true,
       })
     ) {
       case 'look_up':
-        return reconciling(sending, doubtSince)
+        return reconciling(sending, unknownSince)
       case 'absent':
         return refusal == null ? neverArrived(sending) : endRefused(sending, refusal)
       case 'send': {
         // The database may have lost a second signature. Once this task has sent the order itself, there was none.
         const forgotten =
-          task.data.doubt_since == null ? await lookUpForgotten(deps, task, { now }, effect) : undefined
+          task.data.unknown_since == null ? await lookUpForgotten(deps, task, { now }, effect) : undefined
         if (forgotten) return forgotten
       }
     }
@@ -98,7 +98,7 @@ export async function submitOrder(
   const isExit = task.data.terms.side === 'sell'
   const blocked = await budget.blockedUntil(task.data.wallet.owner, { isExit, now })
   if (blocked)
-    return unsent(sending, { text: blocked.text, afterMs: blocked.until.getTime() - now.getTime() })
+    return notSent(sending, { text: blocked.text, afterMs: blocked.until.getTime() - now.getTime() })
   return afterReply(deps, sending, await post(deps, sending))
 }
 
@@ -109,24 +109,24 @@ async function post(deps: PredmktDeps, { task, effect, credentials, now }: Sendi
 }
 
 /** A crash may have hidden a send just before this step, so that no stored time means now. */
-const doubtSinceOf = ({ task, now }: Pick<Sending, 'task' | 'now'>): Date =>
-  task.data.doubt_since == null ? now : new Date(task.data.doubt_since)
+const unknownSinceOf = ({ task, now }: Pick<Sending, 'task' | 'now'>): Date =>
+  task.data.unknown_since == null ? now : new Date(task.data.unknown_since)
 
-/** Waits without an open send, or with the doubt that there was before. */
-function unsent({ task, now, isAnswered }: Sending, { text, afterMs }: Required<Waiting>): OrderStepResult {
+/** Waits without an open send, or with the unknown outcome of an earlier send. */
+function notSent({ task, now, isAnswered }: Sending, { text, afterMs }: Required<Waiting>): OrderStepResult {
   const result = waiting(task, 'submit', {
     text,
     afterMs: afterMs === null ? null : boundedWaitMs(task, afterMs, now),
   })
   const data: Partial<OrderTaskData> = isAnswered
     ? { answered_version: task.version }
-    : { doubt_since: doubtSinceOf({ task, now }).toISOString() }
+    : { unknown_since: unknownSinceOf({ task, now }).toISOString() }
   return { ...result, data: { ...result.data, ...data } }
 }
 
 /** An order that the venue says to have, and shows to nobody, is left to an operator in the end. */
-function reconciling({ task, effect, now }: Sending, doubtSince: Date, data: Partial<OrderTaskData> = {}) {
-  const isLost = task.data.is_duplicate === true && now > later(doubtSince, lateArrivalMs)
+function reconciling({ task, effect, now }: Sending, unknownSince: Date, data: Partial<OrderTaskData> = {}) {
+  const isLost = task.data.is_duplicate === true && now > later(unknownSince, lateArrivalMs)
   const age = { ageMs: now.getTime() - task.createdAt.getTime(), backoff: pollBackoff }
   const polled = isLost
     ? pollReview(task, 'submit' as const, age)
@@ -135,7 +135,7 @@ function reconciling({ task, effect, now }: Sending, doubtSince: Date, data: Par
     ...polled,
     outcome: 'unknown' as const,
     effects: [{ effectId: effect.id, status: 'unknown' as const }],
-    data: { ...polled.data, ...data, doubt_since: doubtSince.toISOString() },
+    data: { ...polled.data, ...data, unknown_since: unknownSince.toISOString() },
   }
 }
 
@@ -191,14 +191,14 @@ async function afterReply(deps: OrderDeps, sending: Sending, reply: OrderReply):
     case 'rejected': {
       const refusal = { code: reply.reason, message: reply.message }
       if (isAnswered) return afterRefusal(deps, sending, refusal)
-      return reconciling(sending, doubtSinceOf(sending), { refusal })
+      return reconciling(sending, unknownSinceOf(sending), { refusal })
     }
     case 'not_sent':
-      return unsent(sending, { text: 'The venue cannot be reached', afterMs: null })
+      return notSent(sending, { text: 'The venue cannot be reached', afterMs: null })
     case 'unknown':
       return reconciling(sending, deps.clock.now(), reply.isDuplicate ? { is_duplicate: true } : {})
     case 'later':
-      return unsent(sending, { text: laterTexts[reply.reason], afterMs: reply.retryAfterMs })
+      return notSent(sending, { text: laterTexts[reply.reason], afterMs: reply.retryAfterMs })
   }
 }
 
@@ -285,7 +285,7 @@ function endRefused(sending: Sending, { code, message }: { code: string; message
       is_renewed: true,
       polls: 0,
       answered_version: null,
-      doubt_since: null,
+      unknown_since: null,
       refusal: null,
     },
     writes,

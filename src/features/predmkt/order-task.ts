@@ -46,7 +46,7 @@ export type OrderTaskData = {
   /** The version of the task in whose step the venue had refused every send of the order so far. */
   answered_version?: number | null
   /** When the order was last sent without an answer. */
-  doubt_since?: string | null
+  unknown_since?: string | null
   /** Why the venue refused the order's bytes after a send without an answer. */
   refusal?: { code: string; message: string } | null
   /** Whether the venue has said that it has the order already. */

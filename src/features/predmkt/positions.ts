@@ -1,7 +1,5 @@
-import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { mulDiv, toUnits, usdcDecimals } from '#kernel/money/money.ts'
-import type { VenuePosition } from '#kernel/money/prediction-venue.ts'
 import type { PredictionRedemptionRow } from '#store/tables/predmkt.ts'
 import { chainShares } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -11,6 +9,7 @@ import type { recordEntries } from './record-contract.ts'
 import { accountOf, scheduleRested, walletOfRow } from './store/account-store.ts'
 import { type FillSums, fillSums, recentFills } from './store/fill-store.ts'
 import { redemptionsOf, transfersOf } from './store/redemption-store.ts'
+import { ignoreVenueFault, listPositions, type MarketFacts, type VenueViews } from './venue-views.ts'
 
 /** Positions and profit by the gateway's own record of confirmed trades; the chain says how many shares there are. */
 
@@ -20,8 +19,6 @@ export type PositionsReader = (userId: string) => Promise<PositionsView>
 type ActivityView = Static<(typeof recordEntries)['activity']['output']>
 
 const dollar = 1_000_000n
-/** The venue's list of positions is read up to so many pages. */
-const pagesMax = 4
 
 /** What is held by the record, once its redemption is counted. */
 export const heldOf = ({ held, held_cost: cost, realized, redeemed, payout }: FillSums): HeldShares =>
@@ -32,9 +29,9 @@ export const heldOf = ({ held, held_cost: cost, realized, redeemed, payout }: Fi
   )
 
 export const createPositions =
-  (deps: PredmktDeps): PositionsReader =>
+  (deps: PredmktDeps & { views: VenueViews }): PositionsReader =>
   async (userId) => {
-    const { db, venue, clock } = deps
+    const { db, venue, views, clock } = deps
     const owner = { userId, venue: venue.name }
     const [sums, account] = await Promise.all([
       fillSums(db, owner),
@@ -42,12 +39,15 @@ export const createPositions =
       scheduleRested(db, owner, clock.now()),
     ])
     const wallet = account && walletOfRow(account).wallet
-    const outcomes = wallet ? await outcomesOf(deps, wallet, sums) : sums
-    const held = wallet ? await chainShares(deps, wallet, outcomes.map(sharesOfRow)) : []
-    const views = await Promise.all(
-      outcomes.map((sum, index) => positionView(deps, { sum, onChain: held[index] })),
-    )
-    const positions = views.filter((view) => view !== undefined)
+    const outcomes = wallet ? withListed(deps, sums, await views.positions(userId, wallet)) : sums
+    const onChain = wallet ? await chainShares(deps, wallet, outcomes.map(sharesOfRow)) : []
+    const held = outcomes
+      .map((sum, index) => ({ sum, sizeUnits: onChain[index] ?? heldOf(sum).units }))
+      .filter(
+        ({ sum, sizeUnits }) => sizeUnits !== 0n || sum.unsettled_buy !== '0' || sum.unsettled_sell !== '0',
+      )
+    const priced = await pricesOf(views, userId, held)
+    const positions = held.map((each) => positionView(each, priced(each.sum)))
     const total = positions.reduce(
       (units, { value_usd }) => units + (value_usd === null ? 0n : toUnits(value_usd, usdcDecimals)),
       0n,
@@ -74,42 +74,54 @@ const nothingTraded = {
  * Outcomes that the wallet traded here, and those that it has from elsewhere by the venue's public record; the chain
  * says how many shares there are.
  */
-export async function outcomesOf(
-  { venue }: Pick<PredmktDeps, 'venue'>,
+export const outcomesOf = async (
+  deps: Pick<PredmktDeps, 'venue'>,
   wallet: string,
   sums: readonly FillSums[],
-): Promise<FillSums[]> {
-  const listed: VenuePosition[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < pagesMax; page += 1) {
-    const found = await venue.positions(wallet, cursor).catch(ignoreFault)
-    listed.push(...(found?.items ?? []))
-    cursor = found?.nextCursor ?? undefined
-    if (cursor === undefined) break
-  }
+): Promise<FillSums[]> =>
+  withListed(deps, sums, await listPositions((cursor) => deps.venue.positions(wallet, cursor)))
+
+function withListed(
+  { venue }: Pick<PredmktDeps, 'venue'>,
+  sums: readonly FillSums[],
+  listed: Awaited<ReturnType<VenueViews['positions']>>,
+): FillSums[] {
   const known = new Set(sums.map(({ outcome_id }) => outcome_id))
   const fromElsewhere = listed.flatMap(({ outcomeId, marketId, outcome, title }) => {
     const protocol = venue.protocolOf(outcomeId)
     if (known.has(outcomeId) || protocol === undefined) return []
+    known.add(outcomeId)
     return { ...nothingTraded, outcome_id: outcomeId, market_id: marketId, outcome, title, protocol }
   })
   return [...sums, ...fromElsewhere]
 }
 
-type Held = { sum: FillSums; onChain: bigint | undefined }
+type Held = { sum: FillSums; sizeUnits: bigint }
+type Priced = { market: MarketFacts | undefined; payout: bigint | null; price: bigint | null }
 
-async function positionView(
-  { venue }: PredmktDeps,
-  { sum, onChain }: Held,
-): Promise<PositionView | undefined> {
+/** Reads the markets of all positions together, and the books of those that have no payout. */
+async function pricesOf(
+  views: VenueViews,
+  userId: string,
+  held: readonly Held[],
+): Promise<(sum: FillSums) => Priced> {
+  const marketIds = held.map(({ sum }) => sum.market_id)
+  const markets = await views.marketFacts(userId, marketIds).catch(ignoreVenueFault)
+  const payoutOf = ({ market_id, outcome_id }: FillSums): bigint | null => {
+    const market = markets?.get(market_id)
+    return market?.payoutMicros?.[market.outcomeIds.indexOf(outcome_id)] ?? null
+  }
+  const open = held.filter(({ sum }) => payoutOf(sum) === null).map(({ sum }) => sum.outcome_id)
+  const books = await views.books(userId, open).catch(ignoreVenueFault)
+  return (sum) => {
+    const payout = payoutOf(sum)
+    const price = payout ?? books?.get(sum.outcome_id)?.bids[0]?.priceMicros ?? null
+    return { market: markets?.get(sum.market_id), payout, price }
+  }
+}
+
+function positionView({ sum, sizeUnits }: Held, { market, payout, price }: Priced): PositionView {
   const { units, costUnits, realizedUnits } = heldOf(sum)
-  const sizeUnits = onChain ?? units
-  if (sizeUnits === 0n && sum.unsettled_buy === '0' && sum.unsettled_sell === '0') return undefined
-  const market = await venue.market({ marketId: sum.market_id }).catch(ignoreFault)
-  const index = market?.outcomes.findIndex(({ outcomeId }) => outcomeId === sum.outcome_id) ?? -1
-  const payout = market?.payoutMicros?.[index] ?? null
-  const book = payout === null ? await venue.book(sum.outcome_id).catch(ignoreFault) : undefined
-  const price = payout ?? book?.bids[0]?.priceMicros ?? null
   const valueUnits = price === null ? null : mulDiv(sizeUnits, price, dollar)
   // Shares that came from elsewhere have no cost here.
   const isOwn = units > 0n && sizeUnits === units
@@ -171,7 +183,7 @@ export const createActivity =
         title: fill.title,
         tx_hash: fill.tx_hash,
         settlement: fill.settlement,
-        task_id: null,
+        task_id: fill.task_id,
         timestamp: fill.matched_at.toISOString(),
       })),
       items: [...redemptions.map(redemptionItem), ...transfers.map(transferItem)]
@@ -200,8 +212,3 @@ const transferItem = (row: Awaited<ReturnType<typeof transfersOf>>[number]) => (
   tx_hash: row.tx_hash,
   timestamp: row.at.toISOString(),
 })
-
-const ignoreFault = (error: unknown): undefined => {
-  if (error instanceof Fault) return undefined
-  throw error
-}

@@ -22,6 +22,7 @@ import { deletions } from './retention.ts'
 import { createSetup } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
 import { createVenueHoldings } from './venue-holdings.ts'
+import { createVenueViews } from './venue-views.ts'
 import { createWithdraw } from './withdraw.ts'
 
 /** The section of prediction markets: an account at a venue, orders, and money in and out. */
@@ -32,16 +33,18 @@ export function createPredmkt(deps: PredmktDeps) {
   const access = createAccessCheck(deps)
   const orderDeps = { ...deps, access }
   const status = createSetupStatus(orderDeps)
-  const markets = createMarketViews(deps)
-  const meta = createMeta(deps)
+  const views = createVenueViews(deps.venue)
+  const readDeps = { ...deps, views }
+  const markets = createMarketViews(readDeps)
+  const meta = createMeta(readDeps)
   const openOrders = createOpenOrders(deps)
-  const positions = createPositions(deps)
+  const positions = createPositions(readDeps)
   const activity = createActivity(deps, positions)
   const operations = implement(contract, {
-    markets: (input) => markets.markets(input),
-    event: (input) => markets.event(input),
-    book: (input) => markets.book(input),
-    prices: (input) => markets.prices(input),
+    markets: (input, { userId }) => markets.markets(input, userId),
+    event: (input, { userId }) => markets.event(input, userId),
+    book: (input, { userId }) => markets.book(input, userId),
+    prices: (input, { userId }) => markets.prices(input, userId),
     quote: (input, { userId }) => markets.quote(input, userId),
     meta: (_input, { userId }) => meta(userId),
     acknowledgeDisclaimer: (_input, { userId }, request) => acknowledge(deps, userId, toActScope(request)),
@@ -50,7 +53,7 @@ export function createPredmkt(deps: PredmktDeps) {
     setupV2: createSetup({ ...deps, status }, 'predmkt_setup_v2'),
     fund: taskOf({ admit: admitFund(deps), steps: fundSteps(deps), looksUp: true }),
     withdraw: createWithdraw(deps),
-    redeem: createRedeem(deps),
+    redeem: createRedeem(readDeps),
     order: taskOf({
       admit: admitOrder(orderDeps),
       steps: orderSteps(orderDeps),

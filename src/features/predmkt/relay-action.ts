@@ -3,15 +3,24 @@ import { later } from '#kernel/clock.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { RelayedAction, VenueWallet, WalletCall } from '#kernel/money/prediction-actions.ts'
-import { combineWrites, type EffectDriver, type EffectNames, notExecuted } from '#kernel/task/effect-steps.ts'
+import {
+  addToResult,
+  combineWrites,
+  type EffectDriver,
+  type EffectNames,
+  notExecuted,
+  type SignContext,
+} from '#kernel/task/effect-steps.ts'
+import { outsideId, settleForgotten } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type { Action, PredictionIntent } from '#kernel/task/signer.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject, StepResultOf, TaskProgress, TaskView, Tx } from '#kernel/task/task.ts'
+import { recordFoundEffect } from '#store/record-found-effect.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { PredmktDeps } from './deps.ts'
 import { type Found, nonceOnChain, outcomeOf, relayerOf } from './relay-outcome.ts'
-import { latestEffect, signEffect } from './signed-effect.ts'
+import { latestEffect, nonceKind, signEffect } from './signed-effect.ts'
 import { releaseWallet, setWaiting, takeWallet } from './store/account-store.ts'
 
 /** Calls of the user's wallet at the venue, sent by its relayer without gas, as the driver of an effect. */
@@ -36,6 +45,8 @@ export type RelayPlan<Data = RelayTaskData> = {
   /** The task data that is committed with the signature. */
   data?: Partial<Data>
 }
+/** A batch that the chain shows, and that has no effect in this database. */
+export type FoundRelay = { receipt: Receipt; nonce: bigint | null }
 export type RelayProof = { txHash: string | null; receipt: Receipt | null }
 type RelayDeps = Pick<PredmktDeps, 'venue' | 'chain' | 'policy' | 'signer' | 'nonces' | 'log'>
 type RelayOptions<Data> = {
@@ -44,6 +55,8 @@ type RelayOptions<Data> = {
    * of the relayer proves nothing.
    */
   prove(task: TaskView<Data>, receipt: Receipt | null): boolean | Promise<boolean>
+  /** Returns the transaction of an earlier task of the same execution, which this database has lost. */
+  findLost?(task: TaskView<Data>): Promise<FoundRelay | undefined>
   /** Returns the end of the task where the relayer or the chain refused the action for good. */
   onRejected?(
     task: TaskView<Data>,
@@ -62,6 +75,9 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
   options: RelayOptions<Data>,
 ): EffectDriver<Data, RelayPlan<Data>, RelayProof, Names> => ({
   async sign(task, plan, context) {
+    const isLost = outsideId(task) !== undefined && latestEffect(task, 'prediction_relay') === undefined
+    const found = isLost ? await options.findLost?.(task) : undefined
+    if (found) return adopt(deps, task, found, context)
     return ofData<Data, Names>(
       await signRelayed(deps, task, plan as RelayPlan as RelayPlan<RelayTaskData>, context),
     )
@@ -106,6 +122,36 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     } as typeof settled
   },
 })
+
+/** Settles a task by the batch of an earlier task of its execution; nothing is signed or sent. */
+async function adopt<Data extends RelayTaskData, Names extends string>(
+  deps: RelayDeps,
+  task: TaskView<Data>,
+  { receipt, nonce }: FoundRelay,
+  { now, steps, settle }: SignContext<Data, RelayProof, Names>,
+): Promise<StepResultOf<Partial<Data>, Names>> {
+  const { txHash } = receipt
+  const { wallet } = task.data
+  const { rejected: _rejected, ...settled } = await settleForgotten(
+    { task, context: { settle } },
+    { proof: { txHash, receipt } },
+  )
+  return addToResult(settled as StepResultOf<Partial<Data>, Names>, {
+    data: { transactions: transactionsOf(deps, task, { txHash, receipt }) } as Partial<Data>,
+    writes: (tx) =>
+      recordFoundEffect(tx, {
+        taskId: task.id,
+        step: steps.sign,
+        kind: 'prediction_relay',
+        externalId: txHash,
+        intent: { action: { wallet: wallet.wallet, nonce: nonce === null ? null : String(nonce) } },
+        nonceSequence: { kind: nonceKind, chain: deps.venue.name, signer: wallet.owner.toLowerCase() },
+        nonce: BigInt(now.getTime()),
+        proof: { txHash },
+        at: now,
+      }),
+  })
+}
 
 /** An action is not signed anew for ever. */
 function unlessOver(found: Found, { data, deadline }: TaskView<RelayTaskData>, now: Date): Found {

@@ -1,9 +1,11 @@
 import type { VenueWallet, WalletCall } from '#kernel/money/prediction-actions.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { Shares } from '#kernel/money/prediction-setup.ts'
+import type { VenuePosition } from '#kernel/money/prediction-venue.ts'
 import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepResultOf } from '#kernel/task/task.ts'
-import { chainShares, moneyOf } from './balances.ts'
+import { cashSymbol, chainShares, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { readPages } from './read-pages.ts'
 import { type RelayPlan, relayDriver } from './relay-action.ts'
 import type { SetupStepName, SetupTaskData } from './setup-task.ts'
 
@@ -11,6 +13,13 @@ import type { SetupStepName, SetupTaskData } from './setup-task.ts'
 
 /** One batch moves the shares of so many markets; the next one follows until the Safe is empty. */
 const marketsMax = 15
+/** So many pages of the venue's list of positions are read; strangers can send shares to any wallet. */
+const pagesMax = 40
+/** Fewer shares than this stay where they are: the venue takes sales of whole hundredths of a share. */
+const dustUnits = 10_000n
+const marketsAtOnce = 200
+/** A batch that ran and moved nothing is not repeated for ever. */
+const batchesMax = 100
 
 export const safeOf = ({ venue }: Pick<PredmktDeps, 'venue'>, owner: string): VenueWallet | undefined =>
   venue.walletsOf(owner).find(({ kind }) => kind === 'safe')
@@ -22,48 +31,105 @@ export const migrationEffect = (deps: PredmktDeps) =>
       prove: (_task, receipt) => receipt?.success === true,
     }),
     async plan({
-      data: { wallet },
+      data: { wallet, batches = 0 },
       kind,
     }): Promise<RelayPlan<SetupTaskData> | StepResultOf<Partial<SetupTaskData>, SetupStepName>> {
       const safe = safeOf(deps, wallet.owner)
-      const calls = safe ? await migrationCalls(deps, safe.wallet, wallet.wallet) : []
-      if (!safe || calls.length === 0) return { next: 'check', data: { is_moved: true } }
+      const { calls, left } = safe ? await migrationCalls(deps, safe.wallet, wallet.wallet) : nothing
+      if (!safe || calls.length === 0 || batches >= batchesMax)
+        return { next: 'check', data: { is_moved: true, left } }
       const facts = { operation: kind, tokens: [], recipients: [], usdMicros: 0n, exit: true }
-      return { wallet: safe, calls, facts }
+      return { wallet: safe, calls, facts, data: { batches: batches + 1 } }
     },
     settle: () => ({ next: 'move', state: 'settling', data: { polls: 0 } }),
   })
 
-async function migrationCalls(deps: PredmktDeps, from: string, to: string): Promise<WalletCall[]> {
-  const { chain } = deps
-  if ((await chain.code(from)) === '0x') return []
-  const money = moneyOf(deps)
-  const tokens = [money.cashToken, ...money.wrappable.map(({ token }) => token)]
-  const { tokens: held } = await chain.balances(from, tokens)
-  const [cashUnits = 0n, ...dollars] = held.map((units) => units ?? 0n)
-  return [
-    ...(cashUnits > 0n ? [money.transferCall(to, cashUnits)] : []),
-    ...money.wrappable.flatMap(({ token }, index) =>
-      (dollars[index] ?? 0n) > 0n ? money.wrapCalls(token, dollars[index]!, to) : [],
-    ),
-    ...(await shareCalls(deps, from, to)),
-  ]
+/** `left` names what stays in the Safe, and why. */
+type Migration = { calls: WalletCall[]; left: string[] }
+const nothing: Migration = { calls: [], left: [] }
+type Wallets = { from: string; to: string }
+
+async function migrationCalls(deps: PredmktDeps, from: string, to: string): Promise<Migration> {
+  if ((await deps.chain.code(from)) === '0x') return nothing
+  const parts = await Promise.all([dollarCalls(deps, { from, to }), shareCalls(deps, { from, to })])
+  return { calls: parts.flatMap(({ calls }) => calls), left: parts.flatMap(({ left }) => left) }
 }
 
-async function shareCalls(deps: PredmktDeps, from: string, to: string): Promise<WalletCall[]> {
-  const { items } = await deps.venue.positions(from)
-  const ids = [...new Set(items.map(({ marketId }) => marketId))].slice(0, marketsMax)
-  const markets = await Promise.all(ids.map((marketId) => deps.venue.market({ marketId })))
-  const known = markets.filter((market): market is PredictionMarket => market !== undefined)
-  const calls = await Promise.all(
-    known.map(async (market) => {
-      const outcomes = market.outcomes.map(({ outcomeId }) => ({ market, outcomeId }))
-      const units = await chainShares(deps, from, outcomes)
-      const shares = outcomes
-        .map(({ outcomeId }, index) => ({ outcomeId, sizeUnits: units[index] ?? 0n }))
-        .filter(({ sizeUnits }) => sizeUnits > 0n)
-      return shares.length === 0 ? [] : [moneyOf(deps).transferSharesCall(from, to, market, shares)]
+/** One call that cannot run would make the whole batch fail. */
+const canRun = async ({ chain }: PredmktDeps, from: string, calls: readonly WalletCall[]): Promise<boolean> =>
+  (await chain.simulate(from, calls)).ok
+
+async function dollarCalls(deps: PredmktDeps, { from, to }: Wallets): Promise<Migration> {
+  const { cashToken, wrappable, ...money } = moneyOf(deps)
+  const { tokens } = await deps.chain.balances(from, [cashToken, ...wrappable.map(({ token }) => token)])
+  const [cashUnits = 0n, ...dollars] = tokens.map((units) => units ?? 0n)
+  const moves = [
+    { symbol: cashSymbol, units: cashUnits, calls: () => [money.transferCall(to, cashUnits)] },
+    ...wrappable.map(({ symbol, token }, index) => {
+      const units = dollars[index] ?? 0n
+      return { symbol, units, calls: () => money.wrapCalls(token, units, to) }
     }),
-  )
-  return calls.flat()
+  ]
+  const held = moves.filter(({ units }) => units > 0n)
+  const runs = await Promise.all(held.map(({ calls }) => canRun(deps, from, calls())))
+  return {
+    calls: held.flatMap(({ calls }, index) => (runs[index] ? calls() : [])),
+    left: held.flatMap(({ symbol }, index) => (runs[index] ? [] : [`${symbol}, which does not move now`])),
+  }
+}
+
+/** The outcomes of which the wallet has shares by the venue's list, without dust. */
+async function listedOutcomes({ venue }: PredmktDeps, wallet: string) {
+  const listed = new Map<string, Pick<VenuePosition, 'marketId' | 'outcomeId'> & { protocol: string }>()
+  let dust = 0
+  const { items, isWhole } = await readPages((cursor) => venue.positions(wallet, cursor), pagesMax)
+  for (const { marketId, outcomeId, sizeUnits } of items) {
+    const protocol = venue.protocolOf(outcomeId)
+    if (sizeUnits < dustUnits || protocol === undefined) dust += 1
+    else listed.set(outcomeId, { marketId, outcomeId, protocol })
+  }
+  return { outcomes: [...listed.values()], dust, isWhole }
+}
+
+/** The shares of each market by the chain. The list lags behind it, so that what has moved is not counted again. */
+async function* heldShares(
+  deps: PredmktDeps,
+  wallet: string,
+  outcomes: Awaited<ReturnType<typeof listedOutcomes>>['outcomes'],
+): AsyncGenerator<[string, Shares[]]> {
+  const byMarket = [...Map.groupBy(outcomes, ({ marketId }) => marketId)]
+  for (let at = 0; at < byMarket.length; at += marketsAtOnce) {
+    const some = byMarket.slice(at, at + marketsAtOnce)
+    const asked = some.flatMap(([, group]) => group)
+    const units = await chainShares(
+      deps,
+      wallet,
+      asked.map(({ protocol, outcomeId }) => ({ market: { protocol }, outcomeId })),
+    )
+    const held = asked
+      .map(({ marketId, outcomeId }, index) => ({ marketId, outcomeId, sizeUnits: units[index] ?? 0n }))
+      .filter(({ sizeUnits }) => sizeUnits >= dustUnits)
+    yield* Map.groupBy(held, ({ marketId }) => marketId)
+  }
+}
+
+async function shareCalls(deps: PredmktDeps, { from, to }: Wallets): Promise<Migration> {
+  const { outcomes, dust, isWhole } = await listedOutcomes(deps, from)
+  const calls: WalletCall[] = []
+  let stuck = 0
+  for await (const [marketId, shares] of heldShares(deps, from, outcomes)) {
+    if (calls.length === marketsMax) break
+    const market = await deps.venue.market({ marketId })
+    const call = market && moneyOf(deps).transferSharesCall(from, to, market, shares)
+    if (call && (await canRun(deps, from, [call]))) calls.push(call)
+    else stuck += 1
+  }
+  return {
+    calls,
+    left: [
+      ...(dust > 0 ? [`shares of ${dust} outcomes, less than 0.01 of each`] : []),
+      ...(stuck > 0 ? [`shares of ${stuck} markets, which do not move now`] : []),
+      ...(isWhole ? [] : ['shares that the venue lists too late to be read']),
+    ],
+  }
 }

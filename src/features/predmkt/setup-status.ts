@@ -1,4 +1,4 @@
-import { lastTaskOf } from '#engines/venue/records/order-store.ts'
+import { type LastTask, lastTaskOf } from '#engines/venue/records/order-store.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
@@ -21,11 +21,12 @@ export const createSetupStatus =
   async (userId: string): Promise<SetupStatusView> => {
     const { db, venue, keys, limits } = deps
     const owner = await deps.evmAddressOf(userId)
-    const [row, credentials, acknowledged, last] = await Promise.all([
+    const [row, credentials, acknowledged, ...tasks] = await Promise.all([
       accountOf(db, { userId, venue: venue.name }),
       keys.of(userId),
       acknowledgedAt(db, userId),
       lastTaskOf(db, userId, 'predmkt_setup'),
+      lastTaskOf(db, userId, 'predmkt_setup_v2'),
     ])
     const wallet = row ? walletOfRow(row) : venue.walletsOf(owner)[0]!
     const isOffered = venue.setup !== undefined
@@ -59,9 +60,15 @@ export const createSetupStatus =
       wrappable,
       min_fund_usd: limits.minFundUsd,
       disclaimer_acknowledged_at: acknowledged?.toISOString() ?? null,
-      last_error: !complete && last?.status === 'failed' ? String(last.error?.message ?? '') || null : null,
+      last_error: complete ? null : lastErrorOf(tasks),
     }
   }
+
+/** Returns why the newest of these tasks failed; ids of tasks sort by time. */
+export function lastErrorOf(tasks: readonly (LastTask | undefined)[]): string | null {
+  const [last] = tasks.filter((task) => task !== undefined).sort((a, b) => (a.id < b.id ? 1 : -1))
+  return last?.status === 'failed' ? String(last.error?.message ?? '') || null : null
+}
 
 /** What the account itself may not do lasts longer than what the venue takes from nobody. */
 function tradingView(

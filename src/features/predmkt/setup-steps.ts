@@ -101,7 +101,12 @@ async function checkSetup(
   }
   if (missing) return { next: missing.act.type === 'sign_in' ? 'sign_in' : 'sign', data: { progress } }
   if (task.kind === migrationKind && data.is_moved !== true) return { next: 'move', data: { progress } }
-  const result = { ...(await status(userId)), setup_complete: true }
+  const { left = [] } = data
+  const result = {
+    ...(await status(userId)),
+    setup_complete: true,
+    ...(left.length > 0 && { left_in_safe: left }),
+  }
   return {
     end: 'completed',
     outcome: 'executed',

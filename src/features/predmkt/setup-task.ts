@@ -8,6 +8,10 @@ export type SetupTaskData = RelayTaskData & {
   doing?: string[]
   /** Whether nothing is left in a wallet of an earlier kind. */
   is_moved?: boolean
+  /** How many batches have moved something from a wallet of an earlier kind. */
+  batches?: number
+  /** What stays in it, and why. */
+  left?: string[]
 }
 export type SetupStepName = 'check' | 'sign_in' | 'open_key' | 'sign' | 'confirm' | 'move' | 'moved'
 export type SetupTask = TaskView<SetupTaskData>

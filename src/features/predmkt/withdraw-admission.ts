@@ -1,3 +1,4 @@
+import { Fault } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -8,6 +9,7 @@ import { fundedWallet } from './account-checks.ts'
 import { cashAccount, cashLedgerToken, cashOf, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
+import { walletAccount } from './fund-admission.ts'
 import type { RelayTaskData } from './relay-action.ts'
 import { destinationOf, type OnwardData, prepareOnward } from './withdraw-onward.ts'
 
@@ -16,6 +18,8 @@ import { destinationOf, type OnwardData, prepareOnward } from './withdraw-onward
 export type WithdrawTaskData = RelayTaskData &
   OnwardData & {
     units: string
+    /** What of it the venue sends; the rest lies in the user's own account since an earlier withdrawal. */
+    venue_units?: string
     /** The token that is asked for; pusd is not unwrapped. */
     token: 'usdc' | 'usdc_e' | 'pusd'
     /** The transaction that brought the cash to the user's own account. */
@@ -23,6 +27,8 @@ export type WithdrawTaskData = RelayTaskData &
     balance_changes?: JsonObject[]
     /** Whether it takes all cash that is free, which no budget for gas may stop. */
     full_exit: boolean
+    /** Whether an earlier task of the same execution, which this database has lost, has unwrapped the cash. */
+    was_unwrapped?: boolean
     /** When the cash was first expected in the user's own account, in milliseconds. */
     prepared_ms?: number
   }
@@ -49,13 +55,30 @@ export const admitWithdraw = (deps: PredmktDeps) =>
     asksPolicy: 'first',
     check: (input: PredmktInput<'withdraw'>, { userId }) => checkWithdraw(deps, input, userId),
     fund: (withdrawal) => fundWithdrawal(deps, withdrawal),
-    start: ({ data }, { spend, fullExit }) => ({
-      first: 'sign' as const,
-      deadlineMs: withdrawMs,
-      data: { ...data, full_exit: fullExit },
-      spend,
-    }),
+    start({ data: asked }, { spend, fullExit, venueUnits }) {
+      const data: WithdrawTaskData = { ...asked, full_exit: fullExit, venue_units: String(venueUnits) }
+      const first = venueUnits === 0n ? ('prepare' as const) : ('sign' as const)
+      return { first, deadlineMs: withdrawMs, data, spend }
+    },
   })
+
+export const venueUnitsOf = ({ units, venue_units: ofVenue = units }: WithdrawTaskData): bigint =>
+  BigInt(ofVenue)
+
+/** The tokens that the cash may be unwrapped to, the one that was asked for first: the venue can pause one. */
+export function unwrapTokens(deps: Pick<PredmktDeps, 'venue'>, { token }: WithdrawTaskData) {
+  const { wrappable } = moneyOf(deps)
+  const asked = wrappable.filter(({ symbol }) => symbol === symbols[token])
+  return [...asked, ...wrappable.filter((each) => !asked.includes(each))]
+}
+
+/** Whether the venue unwraps to none of its dollars now; a read that fails counts as open. */
+export async function isRampPaused({ chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>): Promise<boolean> {
+  const { wrappable, unwrapPausedCall } = moneyOf({ venue })
+  const { results } = await chain.views(wrappable.map(({ token }) => unwrapPausedCall(token)))
+  return results.every(({ success, data }) => success && data.length === 66 && BigInt(data) !== 0n)
+}
+export const rampPaused = 'venue_ramp_paused: the venue unwraps no cash now'
 
 type Withdrawal = { action: PlannedAction; data: WithdrawTaskData }
 
@@ -95,30 +118,54 @@ async function checkWithdraw(
 }
 
 async function fundWithdrawal(deps: PredmktDeps, { action: { userId }, data }: Withdrawal) {
-  const read = () => cashOf(deps, { userId, wallet: data.wallet })
-  const { freeUnits, totalUnits, version } = await read()
+  const chainId = deps.chain.row.id
+  const isUnwrapped = data.token !== 'pusd'
+  if (isUnwrapped && (await isRampPaused(deps)))
+    throw new Fault('unavailable', `${rampPaused}; with \`token: pusd\` it arrives as it is`, {
+      extras: { reason: 'venue_ramp_paused' },
+    })
+  const readVenue = () => cashOf(deps, { userId, wallet: data.wallet })
+  const readOwn = () => readOwnCash(deps, { userId, account: data.account })
+  const [atVenue, own] = await Promise.all([readVenue(), isUnwrapped ? readOwn() : undefined])
   const units = BigInt(data.units)
+  const venueUnits = atVenue.freeUnits < units ? atVenue.freeUnits : units
   const token = cashLedgerToken(deps)
-  if (freeUnits < units)
+  const availableUnits = atVenue.freeUnits + (own?.freeUnits ?? 0n)
+  if (availableUnits < units)
     throw insufficientBalance(
-      { ...token, chainId: deps.chain.row.id },
-      { what: 'The withdrawal', requiredUnits: units, availableUnits: freeUnits },
+      { ...token, chainId },
+      { what: 'The withdrawal', requiredUnits: units, availableUnits },
     )
-  const fullExit = freeUnits === units
-  await deps.batches.ready(deps.chain.row.id, { fullExit })
+  // Dust is no full exit: it would be sent again and again, past the budget for gas.
+  const fullExit = units >= atVenue.freeUnits && units >= toUnits(deps.limits.minFundUsd, usdcDecimals)
+  await deps.batches.ready(chainId, { fullExit })
   // It is charged here, because a refusal after the transfer would leave the cash half way. What the unwrapping does
   // not use of it, the swap can use.
   const gasUnits = data.destination ? unwrapGas + onwardGas : unwrapGas
-  const gas =
-    data.token === 'pusd'
-      ? undefined
-      : await deps.batches.gasCharge({ chainId: deps.chain.row.id, gas: gasUnits, fullExit, isExit: true })
+  const gas = isUnwrapped
+    ? await deps.batches.gasCharge({ chainId, gas: gasUnits, fullExit, isExit: true })
+    : undefined
+  const isOwnOnly = own !== undefined && venueUnits === 0n
+  const { totalUnits, version } = isOwnOnly ? own : atVenue
   const spend = {
-    account: cashAccount(deps, userId),
-    amountUnits: units,
+    account: isOwnOnly ? walletAccount(deps, userId, token.address) : cashAccount(deps, userId),
+    amountUnits: isOwnOnly ? units : venueUnits,
     token,
-    seen: { totalUnits, version, reread: read },
+    seen: { totalUnits, version, reread: isOwnOnly ? readOwn : readVenue },
     ...(gas && { gas }),
   }
-  return { spend, fullExit }
+  return { spend, fullExit, venueUnits }
+}
+
+/** The cash in the user's own account, where a withdrawal leaves it that could not unwrap it. */
+export async function readOwnCash(
+  deps: PredmktDeps,
+  { userId, account }: { userId: string; account: string },
+): Promise<{ totalUnits: bigint; freeUnits: bigint; version: bigint }> {
+  const { db, ledger, chain } = deps
+  const { cashToken } = moneyOf(deps)
+  const { heldUnits, version } = await ledger.balance(db, walletAccount(deps, userId, cashToken))
+  const { tokens } = await chain.balances(account, [cashToken])
+  const totalUnits = tokens[0] ?? 0n
+  return { totalUnits, freeUnits: totalUnits > heldUnits ? totalUnits - heldUnits : 0n, version }
 }

@@ -2,6 +2,7 @@ import type { SwapAfterStep } from '#features/perp/withdraw-swap.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,
@@ -16,9 +17,19 @@ import { query } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { cashLedgerToken, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
+import { findLostTransfer } from './forgotten-transfer.ts'
 import { walletAccount } from './fund-admission.ts'
 import { relayDriver } from './relay-action.ts'
-import { admitWithdraw, symbols, type WithdrawTaskData, withdrawFacts } from './withdraw-admission.ts'
+import {
+  admitWithdraw,
+  isRampPaused,
+  rampPaused,
+  readOwnCash,
+  unwrapTokens,
+  venueUnitsOf,
+  type WithdrawTaskData,
+  withdrawFacts,
+} from './withdraw-admission.ts'
 import { onwardSteps } from './withdraw-onward.ts'
 
 /**
@@ -61,15 +72,20 @@ const transferEffect = (deps: PredmktDeps) =>
     driver: relayDriver<WithdrawTaskData, StepName>(deps, {
       prove: ({ data }, receipt) =>
         receipt !== null &&
-        sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= BigInt(data.units),
+        sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= venueUnitsOf(data),
+      findLost: (task) => findLostTransfer(deps, task),
     }),
-    plan: ({ data }) => ({
-      calls: [moneyOf(deps).transferCall(data.account, BigInt(data.units))],
-      facts: withdrawFacts(deps, data.account),
-    }),
+    async plan(task, { now }) {
+      const { data } = task
+      if (data.token !== 'pusd' && (await isRampPaused(deps))) return waitForRamp(task, 'sign', now)
+      return {
+        calls: [moneyOf(deps).transferCall(data.account, venueUnitsOf(data))],
+        facts: withdrawFacts(deps, data.account),
+      }
+    },
     settle(task, { txHash }, { now }) {
       const { data } = task
-      const spent = BigInt(data.units)
+      const spent = venueUnitsOf(data)
       const writes = (tx: Tx) => noteWithdrawal(tx, deps, { task, txHash, now })
       if (data.token === 'pusd')
         return {
@@ -83,22 +99,40 @@ const transferEffect = (deps: PredmktDeps) =>
 
 const unwrapHold = (taskId: string): string => `${taskId}:unwrap`
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
+const pausedBackoff = { firstMs: 1_000, maxMs: 60_000 }
 /** How long a node may lag behind the one that showed the arrival of the cash. */
 const lagMs = 60_000
 
+const isOwnOnly = (data: WithdrawTaskData): boolean => venueUnitsOf(data) === 0n
+
+/** Waits until the venue unwraps again; the task says so meanwhile, and goes on until its deadline. */
+function waitForRamp(task: WithdrawTask, next: 'sign' | 'prepare' | 'unwrap', now: Date): Result {
+  if (now >= task.deadline) return notExecuted({ code: 'expired', message: rampPaused })
+  const polled = pollAgain(task, next, pausedBackoff)
+  return {
+    ...polled,
+    state: 'waiting',
+    data: { ...polled.data, note: rampPaused, progress: { step: 1, of: 1, text: rampPaused } },
+  }
+}
+
 /** Reserves the cash in the user's own account once a node shows it there. */
 async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: StepContext): Promise<Result> {
-  const { db, ledger, chain, batches } = deps
+  const { chain, batches } = deps
   const { account, units: text, prepared_ms: sinceMs = now.getTime() } = task.data
   const units = BigInt(text)
-  const { cashToken } = moneyOf(deps)
-  const ref = walletAccount(deps, task.userId, cashToken)
-  const readBalance = async () => {
-    const { version } = await ledger.balance(db, ref)
-    const { tokens } = await chain.balances(account, [cashToken])
-    return { totalUnits: tokens[0] ?? 0n, version }
-  }
-  const [seen, trial] = await Promise.all([
+  const next = { next: 'unwrap' as const, state: 'settling' as const }
+  const data = { polls: 0, note: null, progress: null }
+  const { executionId } = task
+  // An earlier task of the execution, which this database has lost, may have unwrapped it.
+  const isUnwrapped =
+    outsideId(task) !== undefined &&
+    (await batches.executed({ chainId: chain.row.id, account, executionId })) !== undefined
+  if (isUnwrapped) return { ...next, data: { ...data, was_unwrapped: true } }
+  if (await isRampPaused(deps)) return waitForRamp(task, 'prepare', now)
+  const ref = walletAccount(deps, task.userId, moneyOf(deps).cashToken)
+  const readBalance = () => readOwnCash(deps, { userId: task.userId, account })
+  const [{ totalUnits, version }, trial] = await Promise.all([
     readBalance(),
     unwrapCalls(deps, task.data, units).then((calls) => batches.simulate(chain.row.id, account, calls)),
   ])
@@ -108,17 +142,18 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
     return { ...polled, state: 'settling', data: { ...polled.data, prepared_ms: sinceMs } }
   }
   if (!trial.ok) return refused({ message: `The venue unwraps nothing now: ${trial.reason}` })
-  if (seen.totalUnits < units) return refused({ message: 'The cash did not show in the wallet in time' })
+  if (totalUnits < units) return refused({ message: 'The cash did not show in the wallet in time' })
+  // The acceptance has reserved what lay in the own account already.
+  if (isOwnOnly(task.data)) return { ...next, data }
   const spend = {
     account: ref,
     amountUnits: units,
     token: cashLedgerToken(deps),
-    seen: { ...seen, reread: readBalance },
+    seen: { totalUnits, version, reread: readBalance },
   }
   return {
-    next: 'unwrap',
-    state: 'settling',
-    data: { polls: 0 },
+    ...next,
+    data,
     writes: (tx) => deps.reserve(tx, task, { ...spend, holdKey: unwrapHold(task.id) }, now),
     onWritesRefused: refused,
   }
@@ -142,7 +177,7 @@ function arrived(
       tx_hash: txHash,
       credited_at: now.toISOString(),
     },
-    data: { progress: null },
+    data: { progress: null, note: null },
   }
 }
 
@@ -152,15 +187,8 @@ async function noteWithdrawal(tx: Tx, { venue }: PredmktDeps, { task, txHash, no
     tx,
     `insert into prediction_transfer (task_id, user_id, venue, type, amount, tx_hash, at)
      values ($1, $2, $3, 'withdrawal', $4, $5, $6) on conflict (task_id) do nothing`,
-    [task.id, task.userId, venue.name, task.data.units, txHash, now],
+    [task.id, task.userId, venue.name, String(venueUnitsOf(task.data)), txHash, now],
   )
-}
-
-/** The tokens that the cash may be unwrapped to, the one that was asked for first: the venue can pause one. */
-function targets(deps: PredmktDeps, { token }: WithdrawTaskData) {
-  const { wrappable } = moneyOf(deps)
-  const asked = wrappable.filter(({ symbol }) => symbol === symbols[token])
-  return [...asked, ...wrappable.filter((each) => !asked.includes(each))]
 }
 
 const unwrapEffect = (deps: PredmktDeps) =>
@@ -170,8 +198,10 @@ const unwrapEffect = (deps: PredmktDeps) =>
       onFinal: ({ userId }) => deps.changed(userId, deps.chain.row.id),
       prove: ({ data }, receipt) => (paid(deps, data, receipt) ? receipt : undefined),
     }),
-    async plan({ data }) {
+    async plan(task, { now }) {
+      const { data } = task
       const units = BigInt(data.units)
+      if (!data.was_unwrapped && (await isRampPaused(deps))) return waitForRamp(task, 'unwrap', now)
       const calls = await unwrapCalls(deps, data, units)
       const { cashToken } = moneyOf(deps)
       const ramp = calls.at(-1)!.to
@@ -185,24 +215,30 @@ const unwrapEffect = (deps: PredmktDeps) =>
       }
     },
     settle(task, receipt, { now }) {
-      const { token, units } = paid(deps, task.data, receipt)!
-      const posted = { move: 'post' as const, key: unwrapHold(task.id), amountUnits: BigInt(task.data.units) }
+      const { data } = task
+      const { token, units } = paid(deps, data, receipt)!
+      const spentUnits = BigInt(data.units)
+      const spent = isOwnOnly(data)
+        ? { spent: spentUnits }
+        : data.was_unwrapped
+          ? {}
+          : { moves: [{ move: 'post' as const, key: unwrapHold(task.id), amountUnits: spentUnits }] }
       const { txHash } = receipt
-      if (!task.data.destination) return { ...arrived(deps, { units, token, txHash, now }), moves: [posted] }
+      if (!data.destination) return { ...arrived(deps, { units, token, txHash, now }), ...spent }
       const next = deps.swapAfter.swapNext({ units: String(units), txHash, at: now.toISOString() })
-      return { ...next, data: { ...next.data, received_token: token }, moves: [posted] }
+      return { ...next, data: { ...next.data, received_token: token, note: null }, ...spent }
     },
   })
 
 function paid(deps: PredmktDeps, data: WithdrawTaskData, receipt: Receipt) {
-  return targets(deps, data)
+  return unwrapTokens(deps, data)
     .map(({ token }) => ({ token, units: sentTo(deps, token, data.account, receipt) }))
     .find(({ units }) => units >= BigInt(data.units))
 }
 
 async function unwrapCalls(deps: PredmktDeps, data: WithdrawTaskData, units: bigint) {
   const money = moneyOf(deps)
-  const options = targets(deps, data).map(({ token }) => money.unwrapCalls(token, units, data.account))
+  const options = unwrapTokens(deps, data).map(({ token }) => money.unwrapCalls(token, units, data.account))
   for (const calls of options) {
     const trial = await deps.batches.simulate(deps.chain.row.id, data.account, calls)
     if (trial.ok) return calls
@@ -215,6 +251,7 @@ type Step = (task: WithdrawTask, context: StepContext) => Promise<Result>
 const afterTransfer =
   (deps: PredmktDeps, step: Step): Step =>
   async (task, context) => {
+    if (isOwnOnly(task.data)) return step(task, context)
     const stays = (error: { code: string; message: string }): FailedResult<Record<never, never>> => ({
       end: 'failed',
       outcome: 'partial',

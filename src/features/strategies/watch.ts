@@ -48,6 +48,8 @@ const batchMax = 64
 const readsMax = 16
 /** A position without its stop has to be found within a look and this time. */
 const pollMs = 500
+/** The longest pause. It is shorter than the time to the first look at an account that is watched from now on. */
+const pollMsMax = 2_000
 /** An instance that is not on duty looks whether accounts are overdue. */
 const standInPollMs = 5_000
 const retryMs = 2_000
@@ -61,26 +63,40 @@ export const startWatch = (deps: WatchDeps): PacedJob =>
 
 /** Looks at the accounts that are due, and returns the time until the next turn. */
 export async function runOnce(deps: WatchDeps): Promise<number> {
-  const accounts = await claimDue(deps)
+  const { accounts, nextAt } = await claimDue(deps)
   for (let from = 0; from < accounts.length; from += readsMax)
     await Promise.all(accounts.slice(from, from + readsMax).map((account) => lookUnlessFailed(deps, account)))
   if (accounts.length === batchMax) return 0
-  return deps.isOnDuty() ? pollMs : standInPollMs
+  if (!deps.isOnDuty()) return standInPollMs
+  const nextMs = nextAt === null ? pollMsMax : nextAt.getTime() - deps.clock.now().getTime()
+  return Math.max(pollMs, Math.min(nextMs, pollMsMax))
+}
+
+type Claimed = {
+  accounts: StrategyAccount[]
+  /** When the next account is due; null if none is watched. */
+  nextAt: Date | null
 }
 
 /** Moves due accounts to their next time, so that one instance alone looks at each now, and the next one if it dies. */
-async function claimDue({ db, clock, drivers }: WatchDeps): Promise<StrategyAccount[]> {
+async function claimDue({ db, clock, drivers }: WatchDeps): Promise<Claimed> {
   const intervals = Object.entries(drivers)
-  const rows = await query<StrategyAccountRow>(
+  const modes = intervals.map(([mode]) => mode)
+  const rows = await query<StrategyAccountRow & { next_at: Date | null }>(
     db,
-    `update strategy_account a set watch_at = $1::timestamptz + make_interval(secs => w.ms / 1000.0)
-     from unnest($2::text[], $3::integer[]) as w (mode, ms), (
-       select id from strategy_account where watch_at <= $1 and mode = any($2)
-       order by watch_at limit $4 for no key update skip locked) due
-     where a.id = due.id and a.mode = w.mode returning a.*`,
-    [clock.now(), intervals.map(([mode]) => mode), intervals.map(([, { watchMs }]) => watchMs), batchMax],
+    `with claimed as (
+       update strategy_account a set watch_at = $1::timestamptz + make_interval(secs => w.ms / 1000.0)
+       from unnest($2::text[], $3::integer[]) as w (mode, ms), (
+         select id from strategy_account where watch_at <= $1 and mode = any($2)
+         order by watch_at limit $4 for no key update skip locked) due
+       where a.id = due.id and a.mode = w.mode returning a.*)
+     select claimed.*, next_at from (
+       select min(watch_at) as next_at from strategy_account where watch_at > $1 and mode = any($2)) n
+     left join claimed on true`,
+    [clock.now(), modes, intervals.map(([, { watchMs }]) => watchMs), batchMax],
   )
-  return rows.map(accountOf)
+  const found = rows.filter(({ id }) => id !== null)
+  return { accounts: found.map(({ next_at: _, ...row }) => accountOf(row)), nextAt: rows[0]?.next_at ?? null }
 }
 
 const lookUnlessFailed = (deps: WatchDeps, account: StrategyAccount): Promise<void> =>

@@ -13,6 +13,7 @@ import { fromUnits, valueMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
 import { oneEffect } from '#kernel/task/effect-steps.ts'
+import type { GasCharge } from '#kernel/task/gas-charge.ts'
 import type { Principal } from '#kernel/task/policy-action.ts'
 import {
   type EvmCall,
@@ -21,7 +22,7 @@ import {
   type SvmInstruction,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import type { AccountRef, GasCharge, Steps, TaskView } from '#kernel/task/task.ts'
+import type { AccountRef, Steps, TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'

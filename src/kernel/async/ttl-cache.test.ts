@@ -194,3 +194,17 @@ test('a cached value is loaded once per time to live, and again after its invali
   assert.equal(await value.get(), 2)
   assert.equal(await value.get({ force: true }), 3)
 })
+
+test('values count by their size, and one beyond the bound is not kept', async () => {
+  const cache = createTtlCache<string>({
+    ttlMs: 100,
+    entriesMax: 10,
+    sizeOf: ({ length }) => length,
+    nowMs: () => 0,
+  })
+  for (const value of ['aaaa', 'bbbb', 'cccc', 'd'.repeat(11)]) await cache.get(value[0]!, async () => value)
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((key) => cache.peek(key)),
+    [undefined, 'bbbb', 'cccc', undefined],
+  )
+})

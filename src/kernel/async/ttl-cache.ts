@@ -1,9 +1,11 @@
 import { createLru } from './create-lru.ts'
 
-type TtlCacheOptions = {
+type TtlCacheOptions<V> = {
   /** How long a value is fresh, counted from the start of its load. */
   ttlMs: number
   entriesMax: number
+  /** As how many entries a value counts; 1 without it. */
+  sizeOf?: (value: V) => number
   nowMs: () => number
 }
 type GetOptions = {
@@ -26,8 +28,8 @@ export type TtlCache<V> = {
   clear(): void
 }
 
-export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions): TtlCache<V> {
-  const entries = createLru<string, Entry<V>>(entriesMax)
+export function createTtlCache<V>({ ttlMs, entriesMax, sizeOf, nowMs }: TtlCacheOptions<V>): TtlCache<V> {
+  const entries = createLru<string, Entry<V>>(entriesMax, sizeOf && (({ value }) => sizeOf(value)))
   const loads = new Map<string, Promise<V>>()
 
   const freshEntry = (key: string, maxAgeMs = ttlMs): Entry<V> | undefined => {
@@ -83,7 +85,7 @@ export type CachedValue<V> = {
 
 export function createCachedValue<V>(
   load: () => Promise<V>,
-  options: Pick<TtlCacheOptions, 'ttlMs' | 'nowMs'>,
+  options: Pick<TtlCacheOptions<V>, 'ttlMs' | 'nowMs'>,
 ): CachedValue<V> {
   const key = 'value'
   const cache = createTtlCache<V>({ ...options, entriesMax: 1 })

@@ -52,6 +52,7 @@ export type VenueRelayer = {
 }
 
 export type Shares = { outcomeId: string; sizeUnits: bigint }
+type EventLog = { address: string; topics: readonly string[]; data: string }
 /** Calls that move money of the venue; the caller chooses whose wallet makes them. */
 export type VenueMoney = {
   chainId: string
@@ -64,6 +65,8 @@ export type VenueMoney = {
   /** The read of whether the venue wraps a token now; not 0 if it has paused it. */
   wrapPausedCall(token: string): { to: string; data: string }
   unwrapCalls(token: string, units: bigint, to: string): WalletCall[]
+  /** The read of whether the venue unwraps to a token now; not 0 if it has paused it. */
+  unwrapPausedCall(token: string): { to: string; data: string }
   transferCall(to: string, units: bigint): WalletCall
   /** Calls that turn shares of a resolved market into cash of the wallet that makes them. */
   redeemCalls(market: PredictionMarket, shares: Shares[]): WalletCall[]
@@ -71,6 +74,8 @@ export type VenueMoney = {
   mergeCalls(market: PredictionMarket, pairUnits: bigint): WalletCall[]
   /** Moves shares to another wallet of the same owner. */
   transferSharesCall(from: string, to: string, market: PredictionMarket, shares: Shares[]): WalletCall
+  /** The shares that left a wallet by the logs of a transaction, whether redeemed or moved. */
+  sharesSent(wallet: string, logs: readonly EventLog[]): Shares[]
   /** The read of a wallet's shares on the venue's chain. */
   sharesCall(
     wallet: string,

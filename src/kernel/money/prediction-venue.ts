@@ -201,6 +201,8 @@ export type PredictionVenue = {
   market(
     by: { marketId: string } | { slug: string } | { outcomeId: string },
   ): Promise<PredictionMarket | undefined>
+  /** Several markets by their ids, by few requests; those that the venue does not list, or not readably, are absent. */
+  marketsById(marketIds: readonly string[]): Promise<ReadonlyMap<string, PredictionMarket>>
   book(outcomeId: string): Promise<Book>
   /** The books of several outcomes; those that the venue shows none for are absent. */
   books(outcomeIds: readonly string[]): Promise<ReadonlyMap<string, Book>>
@@ -209,6 +211,8 @@ export type PredictionVenue = {
   quote(request: {
     outcomeId: string
     spend: { type: 'all_in'; cashUnits: bigint } | { type: 'buy' | 'sell'; sizeUnits: bigint }
+    /** Levels beyond this price do not count. */
+    worstPriceMicros?: bigint | null
   }): Promise<OutcomeQuote>
   /** The most that an order can pay in fees, at whatever price within its terms it matches. */
   highestFee(market: PredictionMarket, order: Pick<OrderRequest, 'terms' | 'postOnly'>): Promise<bigint>

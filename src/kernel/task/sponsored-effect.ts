@@ -2,9 +2,10 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
 import type { SoughtExecution } from './forgotten-execution.ts'
+import type { GasCharge } from './gas-charge.ts'
 import type { Principal } from './policy-action.ts'
 import { pollReview, pollSilent } from './poll-again.ts'
-import type { Effect, EffectUpdate, EndResult, GasCharge, JsonObject, SignFirst, TaskView } from './task.ts'
+import type { Effect, EffectUpdate, EndResult, JsonObject, SignFirst, TaskView } from './task.ts'
 
 /** The plan of a transaction that a sponsor pays for, as far as it is the same on all chains. */
 

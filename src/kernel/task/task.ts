@@ -1,6 +1,7 @@
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
+import type { GasCharge } from './gas-charge.ts'
 import type { Draw } from './ledger-draw.ts'
 import type { PlannedAction, PolicyGrant } from './policy-action.ts'
 import type { LiveState, Outcome } from './task-state.ts'
@@ -53,15 +54,6 @@ export type Move =
  */
 export type ReadBalance = { totalUnits: bigint; version: bigint }
 export type SeenBalance = ReadBalance & { reread(): Promise<ReadBalance> }
-
-/** The most that the task's transaction may cost its sponsor, counted against the user's budget of the day. */
-export type GasCharge = {
-  chainId: string
-  wei: bigint
-  /** The user's budget of the day; if null, the cost is counted but never refused. */
-  budgetWei: bigint | null
-  refuse(usedWei: bigint): Fault
-}
 
 /** A task's spend. The statement that accepts the task counts it against the user's limits, and holds it. */
 export type Spend = {

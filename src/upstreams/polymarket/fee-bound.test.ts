@@ -79,14 +79,16 @@ test('a purchase by dollars uses them up to the cent, at the price whose fee is 
 test('no match of an order of shares at its price or a better one pays more than the bound', () => {
   fc.assert(
     fc.property(
-      feeOf,
-      tickOf,
-      fc.constantFrom('buy' as const, 'sell' as const),
-      fc.constantFrom('limit' as const, 'market' as const),
-      fc.bigInt(10_000n, 1_000_000n * dollar),
-      fc.integer({ min: 0, max: 1_000 }),
-      fills,
-      (fee, tickMicros, side, type, sizeUnits, way, matches) => {
+      fc.record({
+        fee: feeOf,
+        tickMicros: tickOf,
+        side: fc.constantFrom('buy' as const, 'sell' as const),
+        type: fc.constantFrom('limit' as const, 'market' as const),
+        sizeUnits: fc.bigInt(10_000n, 1_000_000n * dollar),
+        way: fc.integer({ min: 0, max: 1_000 }),
+        matches: fills,
+      }),
+      ({ fee, tickMicros, side, type, sizeUnits, way, matches }) => {
         const bound = between(tickMicros, dollar - tickMicros, tickMicros, way)
         const [low, high] = side === 'buy' ? [tickMicros, bound] : [bound, dollar - tickMicros]
         const shares = parts(
@@ -144,4 +146,12 @@ test('the fee of the builder counts on top, also of an order that only rests', (
   // A sale may match up to the highest price.
   const sale = { ...terms, side: 'sell' } as const
   assert.equal(highestOrderFee(fee, { terms: sale, postOnly: false }, 10_000n), 990_000n)
+})
+
+test('a tick that leaves no price stands for the finest one', () => {
+  const fee = { rate: '0.04', exponent: '1' }
+  const terms = { type: 'market', side: 'buy', cashUnits: dollar, worstPriceMicros: 500_000n } as const
+  const finest = highestOrderFee(fee, { terms, postOnly: false }, 1n)
+  for (const tick of [0n, -5n, dollar, 3n * dollar, 10n ** 30n])
+    assert.equal(highestOrderFee(fee, { terms, postOnly: false }, tick), finest)
 })

@@ -52,9 +52,9 @@ function highestFee(fee: TakerFee | null, amount: Amount, { lowestMicros, highes
   return highest + highestBuilderFee(fee, amount, { highestMicros })
 }
 
-/** All prices of the grid. An unknown tick stands for the finest one. */
+/** All prices of the grid. An unknown tick stands for the finest one, and so does one that leaves no price. */
 const gridOf = (tickMicros: bigint): Prices => {
-  const tick = tickMicros > 0n ? tickMicros : 1n
+  const tick = tickMicros > 0n && tickMicros <= dollar / 2n ? tickMicros : 1n
   return { lowestMicros: tick, highestMicros: dollar - tick }
 }
 

@@ -1,4 +1,4 @@
-import { encodeFunctionData, pad, parseAbi } from 'viem/utils'
+import { decodeEventLog, encodeFunctionData, pad, parseAbi } from 'viem/utils'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { WalletCall } from '#kernel/money/prediction-actions.ts'
 import type { Shares, VenueMoney } from '#kernel/money/prediction-setup.ts'
@@ -15,6 +15,10 @@ export const tokenAbi = parseAbi([
   'function isApprovedForAll(address owner, address operator) view returns (bool)',
   'function balanceOf(address owner, uint256 id) view returns (uint256)',
   'function safeBatchTransferFrom(address from, address to, uint256[] ids, uint256[] amounts, bytes data)',
+])
+const shareEventsAbi = parseAbi([
+  'event TransferSingle(address indexed operator, address indexed from, address indexed to, uint256 id, uint256 value)',
+  'event TransferBatch(address indexed operator, address indexed from, address indexed to, uint256[] ids, uint256[] values)',
 ])
 const rampAbi = parseAbi([
   'function wrap(address asset, address to, uint256 amount)',
@@ -88,6 +92,39 @@ function mergeCalls(market: PredictionMarket, pairUnits: bigint): WalletCall[] {
   ]
 }
 
+const shareTokens = [contracts.conditionalTokens, contracts.positionManager].map((token) =>
+  token.toLowerCase(),
+)
+
+/** Who sent how many shares by a log, which may be of another contract or event. */
+function shareTransferOf({ address, topics, data }: Parameters<VenueMoney['sharesSent']>[1][number]) {
+  if (!shareTokens.includes(address.toLowerCase())) return undefined
+  try {
+    const log = { topics: topics as [Hex, ...Hex[]], data: data as Hex }
+    const { eventName, args } = decodeEventLog({ abi: shareEventsAbi, ...log })
+    return eventName === 'TransferSingle'
+      ? { from: args.from, ids: [args.id], values: [args.value] }
+      : { from: args.from, ids: args.ids, values: args.values }
+  } catch {
+    return undefined
+  }
+}
+
+const sharesSent: VenueMoney['sharesSent'] = (wallet, logs) =>
+  logs.flatMap((log) => {
+    const transfer = shareTransferOf(log)
+    if (transfer?.from.toLowerCase() !== wallet.toLowerCase()) return []
+    return transfer.ids.map((id, index) => ({
+      outcomeId: String(id),
+      sizeUnits: transfer.values[index] ?? 0n,
+    }))
+  })
+
+const pausedCall = (ramp: Hex, token: string) => ({
+  to: ramp,
+  data: encodeFunctionData({ abi: rampAbi, functionName: 'paused', args: [token as Hex] }),
+})
+
 export const polymarketMoney: VenueMoney = {
   chainId: String(chainId),
   cashToken: contracts.pusd,
@@ -119,10 +156,9 @@ export const polymarketMoney: VenueMoney = {
       encodeFunctionData({ abi: tokenAbi, functionName: 'safeBatchTransferFrom', args }),
     )
   },
-  wrapPausedCall: (token) => ({
-    to: contracts.onramp,
-    data: encodeFunctionData({ abi: rampAbi, functionName: 'paused', args: [token as Hex] }),
-  }),
+  wrapPausedCall: (token) => pausedCall(contracts.onramp, token),
+  unwrapPausedCall: (token) => pausedCall(contracts.offramp, token),
+  sharesSent,
   sharesCall: (wallet, market, outcomeId) => ({
     to: sharesTokenOf(market),
     data: encodeFunctionData({

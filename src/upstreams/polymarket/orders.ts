@@ -77,12 +77,18 @@ function assertKind({ terms, timeInForce, postOnly }: OrderRequest): void {
   if (postOnly && !rests) throw invalid('type_invalid', 'Only resting orders can be post-only')
 }
 
-export function createOrderCalls(deps: OrderDeps): OrderCalls {
-  const { requests, authorize, market, clock, builderCode, addBuilderFee } = deps
+/** Returns why each order was not cancelled, by the order's id. */
+const refusedCancels = (named: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    hashesOf(Object.keys(named), cancelsMax).map((id) => [id, lineOf(named[id]!, messageMax)]),
+  )
+
+/** Routes an order by what the catalogue and the order book say of its market now. */
+function createRouteReader({ requests, market, addBuilderFee }: OrderDeps) {
   const read = <S extends typeof TickSize | typeof NegRisk>(path: string, outcomeId: string, schema: S) =>
     requests.read({ service: 'clob', path, query: { token_id: outcomeId } }, schema)
 
-  async function route(outcomeId: string) {
+  return async (outcomeId: string) => {
     const readMarket = async () => {
       const listed = await market({ outcomeId })
       if (!listed) throw notFound('market')
@@ -97,6 +103,11 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
     const route = routeOrder({ outcomeId, listed, traded, tick, negRisk })
     return { ...route, market: { ...route.market, fee: await addBuilderFee(route.market.fee) } }
   }
+}
+
+export function createOrderCalls(deps: OrderDeps): OrderCalls {
+  const { requests, authorize, clock, builderCode } = deps
+  const route = createRouteReader(deps)
 
   async function act(call: Call, credentials: VenueCredentials) {
     return requests.act(authorize(call, credentials))
@@ -115,12 +126,6 @@ export function createOrderCalls(deps: OrderDeps): OrderCalls {
       limit,
     }
   }
-
-  /** By order, why it was not cancelled. */
-  const refusedCancels = (named: Record<string, string>): Record<string, string> =>
-    Object.fromEntries(
-      hashesOf(Object.keys(named), cancelsMax).map((id) => [id, lineOf(named[id]!, messageMax)]),
-    )
 
   return {
     async prepareOrder(request) {

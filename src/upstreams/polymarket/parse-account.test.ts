@@ -106,7 +106,7 @@ test('an order has its state, its end and its trades', () => {
     ['live', new Date(1_796_031_914_000), 'gtd', [], 10_500_000n],
   )
   assert.equal(parseOrder({ ...order, expiration: '0' }).expiresAt, null)
-  assert.equal(parseOrder({ ...order, outcome: 'Y\u0000es' }).outcome, 'Yes')
+  assert.equal(parseOrder({ ...order, outcome: 'Y\u0000es' }).outcome, 'Y es')
   for (const [word, state] of [
     ['MATCHED', 'matched'],
     ['DELAYED', 'delayed'],

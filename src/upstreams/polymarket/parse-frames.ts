@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits-schema.ts'
 import type { MarketUpdate, OrderUpdate, UserUpdate } from '#kernel/money/prediction-venue.ts'
-import { dateOf, requiredUnits, unitsOf, type WireNumber } from './decimals.ts'
+import { dateOf, required, requiredUnits, tickOf, unitsOf, type WireNumber } from './decimals.ts'
 import { type Own, parseOrderStatus, parseTrade } from './parse-account.ts'
 import { parseBook, venueName } from './parse-markets.ts'
 import { WireTrade } from './wire-clob.ts'
@@ -66,7 +66,7 @@ function marketUpdates(frame: unknown): Parsed<MarketUpdate> {
       {
         type: 'tick',
         outcome: refOf(frame.market, frame.asset_id),
-        tickMicros: requiredUnits(frame.new_tick_size, 'tick'),
+        tickMicros: required(tickOf(frame.new_tick_size), 'tick'),
         at: timeOf(frame.timestamp),
       },
     ]

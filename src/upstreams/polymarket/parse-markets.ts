@@ -1,11 +1,13 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits-schema.ts'
+import { decimalOfSource } from '#kernel/money/money.ts'
 import type { PredictionEvent } from '#kernel/money/prediction-venue.ts'
 import type { Book, BookLevel, PredictionMarket, TakerFee } from '#kernel/money/prediction-views.ts'
 import { parseJson } from '#kernel/wire/json.ts'
 import type { Protocol } from './contracts.ts'
-import { dateOf, requiredUnits, unitsOf, type WireNumber } from './decimals.ts'
+import { amountOf, dateOf, priceOf, required, tickOf, type WireNumber } from './decimals.ts'
 import { labelMax, lineOf, titleMax } from './foreign-text.ts'
+import { protocolOf } from './outcome-ids.ts'
 import type { WireBook } from './wire-clob.ts'
 import { GammaEvent, GammaMarket } from './wire-gamma.ts'
 
@@ -14,10 +16,25 @@ export const venueName = 'polymarket'
 /** Receives each record that was skipped because its form is unknown. */
 export type OnSkipped = (list: string, record: unknown) => void
 
-/** Returns the texts of a list, which is also written as JSON inside of a string. */
+/** Markets of both protocols have two outcomes, and redemptions pay for two. */
+const outcomesOfMarket = 2
+/** Further markets of an event are left out. */
+const marketsOfEventMax = 1_000
+/** The finest tick has 9,999 prices. */
+const levelsMax = 10_000
+const delaySecondsMax = 3_600
+const dollar = 1_000_000n
+/** The payouts of a market are a dollar, but for what a float loses. */
+const payoutToleranceMicros = 10n
+const conditionForm = /^0x(?:[0-9a-f]{62}|[0-9a-f]{64})$/i
+
+/** Returns the texts of a list, which is also written as JSON inside of a string; a list of another form is empty. */
 function textsOf(list: string | WireNumber[] | null | undefined): string[] {
   const value = typeof list === 'string' ? parseJson(list) : list
-  return Array.isArray(value) ? value.map(String) : []
+  const isList = Array.isArray(value) && value.length === outcomesOfMarket
+  return isList && value.every((each) => typeof each === 'string' || typeof each === 'number')
+    ? value.map(String)
+    : []
 }
 
 const protocolOfVersion = (version: string | null | undefined): Protocol | undefined => {
@@ -29,9 +46,18 @@ const protocolOfVersion = (version: string | null | undefined): Protocol | undef
 export const feeOf = (
   schedule: { rate: WireNumber; exponent: WireNumber } | null | undefined,
 ): TakerFee | null => {
-  if (!schedule || Number(schedule.rate) === 0) return null
-  return { rate: String(schedule.rate), exponent: String(schedule.exponent) }
+  if (!schedule) return null
+  // A rate that is no number is kept: an order with it is refused, where none would be without a fee.
+  const [rate, exponent] = [schedule.rate, schedule.exponent].map((wire) => {
+    const source = String(wire).slice(0, labelMax)
+    return decimalOfSource(source) ?? source
+  })
+  return rate === '0' ? null : { rate: rate!, exponent: exponent! }
 }
+
+/** Seconds between acceptance and match, during which a task waits. */
+export const delayOf = (seconds: number | null | undefined): number =>
+  Math.min(Math.max(seconds ?? 0, 0), delaySecondsMax)
 
 const positive = (units: bigint | undefined): bigint | null =>
   units === undefined || units <= 0n ? null : units
@@ -40,17 +66,26 @@ const lineOrNull = (text: string | null | undefined): string | null => lineOf(te
 
 type EventReference = { id: string; slug: string | null; title: string | null }
 
-/** Returns a market, or undefined if its outcomes or its protocol are of no known form. */
+/** Returns the payouts, or null if they are not those of one dollar. */
+function payoutsOf(prices: readonly (bigint | undefined)[]): bigint[] | null {
+  const payouts = prices.filter((price) => price !== undefined)
+  const apart = payouts.reduce((sum, price) => sum + price, -dollar)
+  const isDollar = apart >= -payoutToleranceMicros && apart <= payoutToleranceMicros
+  return payouts.length === outcomesOfMarket && isDollar ? payouts : null
+}
+
+/** Returns a market, or undefined if its ids, its outcomes or its protocol are of no known form. */
 function marketOf(market: GammaMarket, event: EventReference | undefined): PredictionMarket | undefined {
   const protocol = protocolOfVersion(market.version)
   const positionIds = textsOf(market.positionIds)
   const ids = protocol === 'v2' && positionIds.length > 0 ? positionIds : textsOf(market.clobTokenIds)
   const labels = textsOf(market.outcomes).map((label) => lineOf(label, labelMax))
-  const prices = textsOf(market.outcomePrices).map(unitsOf)
-  if (!protocol || ids.length < 2 || labels.length !== ids.length) return undefined
+  const prices = textsOf(market.outcomePrices).map(priceOf)
+  const areIds = new Set(ids).size === outcomesOfMarket && ids.every((id) => protocolOf(id) !== undefined)
+  if (!protocol || !areIds || labels.length !== ids.length || !conditionForm.test(market.conditionId))
+    return undefined
   const isClosed = market.closed === true
-  const isResolved = isClosed && market.umaResolutionStatus === 'resolved' && prices.length === ids.length
-  const payouts = prices.map((price) => price ?? 0n)
+  const isResolved = isClosed && market.umaResolutionStatus === 'resolved'
   return {
     venue: venueName,
     marketId: market.conditionId,
@@ -69,20 +104,20 @@ function marketOf(market: GammaMarket, event: EventReference | undefined): Predi
       label: labels[index]!,
       priceMicros: prices[index] ?? null,
     })),
-    tickMicros: unitsOf(market.orderPriceMinTickSize) ?? 0n,
-    minSizeUnits: unitsOf(market.orderMinSize) ?? 0n,
+    tickMicros: tickOf(market.orderPriceMinTickSize) ?? 0n,
+    minSizeUnits: amountOf(market.orderMinSize) ?? 0n,
     acceptsOrders: !isClosed && market.acceptingOrders === true && market.enableOrderBook !== false,
     isClosed,
-    matchDelaySeconds: market.secondsDelay ?? 0,
+    matchDelaySeconds: delayOf(market.secondsDelay),
     fee: market.feesEnabled === false ? null : feeOf(market.feeSchedule),
-    bestBidMicros: positive(unitsOf(market.bestBid)),
-    bestAskMicros: positive(unitsOf(market.bestAsk)),
-    lastPriceMicros: positive(unitsOf(market.lastTradePrice)),
-    volumeUnits: unitsOf(market.volume) ?? 0n,
-    volume24hUnits: unitsOf(market.volume24hr) ?? 0n,
-    liquidityUnits: unitsOf(market.liquidity) ?? 0n,
+    bestBidMicros: positive(priceOf(market.bestBid)),
+    bestAskMicros: positive(priceOf(market.bestAsk)),
+    lastPriceMicros: positive(priceOf(market.lastTradePrice)),
+    volumeUnits: amountOf(market.volume) ?? 0n,
+    volume24hUnits: amountOf(market.volume24hr) ?? 0n,
+    liquidityUnits: amountOf(market.liquidity) ?? 0n,
     endsAt: dateOf(market.endDate),
-    payoutMicros: isResolved ? payouts : null,
+    payoutMicros: isResolved ? payoutsOf(prices) : null,
   }
 }
 
@@ -125,16 +160,23 @@ export function parseEvents(records: readonly unknown[], onSkipped: OnSkipped): 
       isNegRisk: negRisk === true,
       isClosed: closed === true,
       endsAt: dateOf(record.endDate),
-      volumeUnits: unitsOf(record.volume) ?? 0n,
-      markets: parseMarkets(record.markets ?? [], onSkipped, { id: eventId, slug, title }),
+      volumeUnits: amountOf(record.volume) ?? 0n,
+      markets: parseMarkets((record.markets ?? []).slice(0, marketsOfEventMax), onSkipped, {
+        id: eventId,
+        slug,
+        title,
+      }),
     }
   })
 }
 
-const levelOf = ({ price, size }: { price: string; size: string }): BookLevel => ({
-  priceMicros: requiredUnits(price, 'price'),
-  sizeUnits: requiredUnits(size, 'size'),
-})
+/** A quote divides by the price, which is above 0 and below 1. */
+function levelOf({ price, size }: { price: string; size: string }): BookLevel {
+  const priceMicros = required(priceOf(price), 'price')
+  if (priceMicros === 0n || priceMicros === dollar)
+    throw new Fault('upstream_changed', 'Polymarket sent an order book with a price that is none')
+  return { priceMicros, sizeUnits: required(amountOf(size), 'size') }
+}
 
 /** Sorts the levels itself: the order of the wire has changed before, and a quote depends on it. */
 const sorted = (levels: BookLevel[], sign: 1 | -1): BookLevel[] =>
@@ -143,16 +185,18 @@ const sorted = (levels: BookLevel[], sign: 1 | -1): BookLevel[] =>
 export function parseBook(book: WireBook): Book {
   const at = dateOf(book.timestamp)
   if (!at) throw new Fault('upstream_changed', 'Polymarket sent an order book without a time')
+  if (book.bids.length > levelsMax || book.asks.length > levelsMax)
+    throw new Fault('upstream_changed', 'Polymarket sent an order book with more prices than there are')
   return {
     venue: venueName,
     marketId: book.market,
     outcomeId: book.asset_id,
     bids: sorted(book.bids.map(levelOf), -1),
     asks: sorted(book.asks.map(levelOf), 1),
-    tickMicros: requiredUnits(book.tick_size, 'tick'),
-    minSizeUnits: requiredUnits(book.min_order_size, 'least size'),
+    tickMicros: required(tickOf(book.tick_size), 'tick'),
+    minSizeUnits: required(amountOf(book.min_order_size), 'least size'),
     isNegRisk: book.neg_risk,
-    lastPriceMicros: unitsOf(book.last_trade_price) ?? null,
+    lastPriceMicros: priceOf(book.last_trade_price) ?? null,
     hash: book.hash ?? '',
     at,
   }

@@ -1,4 +1,5 @@
-import type { Clock } from '#kernel/clock.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { PredictionVenue } from '#kernel/money/prediction-venue.ts'
@@ -39,6 +40,9 @@ export type PolymarketOptions = {
 /** Money is sent to these addresses, so that anything else is none. */
 const evmAddress = /^0x[0-9a-f]{40}$/i
 const svmAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+/** The bridge keeps the addresses of a wallet. */
+const addressesMs = 600_000
+const addressesMax = 10_000
 
 export function createPolymarket(options: PolymarketOptions): PredictionVenue {
   const { urls, net, clock, random, log, relayerKey, onSkipped = () => {} } = options
@@ -47,6 +51,20 @@ export function createPolymarket(options: PolymarketOptions): PredictionVenue {
   const authorize = createAuthorize(clock)
   const market = createMarketLookup(requests, onSkipped)
   const addBuilderFee = createBuilderFees(requests, { builderCode, clock })
+  const addresses = createTtlCache<{ evm: string | null; svm: string | null }>({
+    ttlMs: addressesMs,
+    entriesMax: addressesMax,
+    nowMs: monotonicMs,
+  })
+  async function readAddresses(wallet: string) {
+    const body = JSON.stringify({ address: wallet })
+    const headers: Record<string, string> = builderCode === zero32 ? {} : { 'x-builder-code': builderCode }
+    const { address } = await requests.read(
+      { service: 'bridge', method: 'POST', path: '/deposit', body, headers },
+      BridgeAddresses,
+    )
+    return { evm: matching(address.evm, evmAddress), svm: matching(address.svm, svmAddress) }
+  }
   const orderDeps = { requests, authorize, market, clock, builderCode, addBuilderFee }
   return {
     name: venueName,
@@ -62,14 +80,6 @@ export function createPolymarket(options: PolymarketOptions): PredictionVenue {
       setup: createSetup({ relayer: createRelayer({ requests, relayerKey, clock }), clock }),
     }),
     money: polymarketMoney,
-    async depositAddresses(wallet) {
-      const body = JSON.stringify({ address: wallet })
-      const headers: Record<string, string> = builderCode === zero32 ? {} : { 'x-builder-code': builderCode }
-      const { address } = await requests.read(
-        { service: 'bridge', method: 'POST', path: '/deposit', body, headers },
-        BridgeAddresses,
-      )
-      return { evm: matching(address.evm, evmAddress), svm: matching(address.svm, svmAddress) }
-    },
+    depositAddresses: (wallet) => addresses.get(wallet, () => readAddresses(wallet)),
   }
 }

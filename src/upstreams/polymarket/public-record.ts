@@ -2,8 +2,8 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits-schema.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { Paged, PredictionVenue, VenueActivity, VenuePosition } from '#kernel/money/prediction-venue.ts'
-import { dateOf, requiredUnits, unitsOf, type WireNumber } from './decimals.ts'
-import { labelMax, lineOf, titleMax } from './foreign-text.ts'
+import { amountOf, dateOf, required, requiredUnits, unitsOf, type WireNumber } from './decimals.ts'
+import { hashesOf, labelMax, lineOf, titleMax } from './foreign-text.ts'
 import { type OnSkipped, venueName } from './parse-markets.ts'
 import type { Call, Requests } from './requests.ts'
 import { ActivityV1, ActivityV2, DataList, DataPage, PositionV1, PositionV2 } from './wire-data.ts'
@@ -46,7 +46,7 @@ const positionOf = (
   venue: venueName,
   marketId: common.marketId,
   outcomeId: common.outcomeId,
-  sizeUnits: requiredUnits(common.size, 'size'),
+  sizeUnits: required(amountOf(common.size), 'size'),
   averagePriceMicros: requiredUnits(common.average, 'price'),
   priceMicros: requiredUnits(common.price, 'price'),
   costUnits: unitsOf(common.cost) ?? 0n,
@@ -113,12 +113,12 @@ function activityOf(
     outcomeId: outcomeId ?? '',
     type: record.type.toLowerCase(),
     side: side === 'buy' || side === 'sell' ? side : null,
-    sizeUnits: requiredUnits(record.size, 'size'),
+    sizeUnits: required(amountOf(record.size), 'size'),
     cashUnits: requiredUnits(cash, 'amount'),
     priceMicros: unitsOf(record.price) ?? 0n,
     outcome: lineOf(record.outcome ?? '', labelMax),
     title: lineOf(record.title ?? '', titleMax),
-    txHash: txHash || null,
+    txHash: hashesOf([txHash ?? ''])[0] ?? null,
     at,
   }
 }
@@ -140,6 +140,16 @@ function parseActivity(record: unknown): VenueActivity | undefined {
   })
 }
 
+/** A row with a figure that is none must not hide the others. */
+function readable<Row>(parse: () => Row | undefined): Row | undefined {
+  try {
+    return parse()
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
 export function createPublicRecord(
   { read, readOptional }: Requests,
   onSkipped: OnSkipped,
@@ -148,7 +158,7 @@ export function createPublicRecord(
 
   function parseAll<Row>({ path, parse }: List<Row>, records: readonly unknown[]): Row[] {
     return records.flatMap((record) => {
-      const row = parse(record)
+      const row = readable(() => parse(record))
       if (row === undefined) onSkipped(path, record)
       return row ?? []
     })

@@ -83,3 +83,18 @@ test('a better price than that of the quote never makes its order cost more than
     assert.ok(orderCashUnits + paid <= 8n * unit, `${price}: ${orderCashUnits + paid}`)
   }
 })
+
+test('levels beyond the worst price of a quote do not count', () => {
+  const dollars = { type: 'all_in', cashUnits: 20n * unit } as const
+  const within = quoteBook(book, null, dollars, 600_000n)
+  // 10 at 0.50 and 10 at 0.60 cost 11 of the 20 dollars.
+  assert.deepEqual(
+    [within.sizeUnits, within.cashUnits, within.worstPriceMicros, within.isComplete],
+    [20n * unit, 11n * unit, 600_000n, false],
+  )
+  assert.deepEqual(quoteBook(book, null, dollars, 700_000n), quoteBook(book, null, dollars))
+  const sale = quoteBook(book, null, { type: 'sell', sizeUnits: 15n * unit }, 350_000n)
+  assert.deepEqual([sale.sizeUnits, sale.worstPriceMicros, sale.isComplete], [10n * unit, 400_000n, false])
+  const none = quoteBook(book, null, { type: 'buy', sizeUnits: unit }, 490_000n)
+  assert.deepEqual([none.sizeUnits, none.isComplete], [0n, false])
+})

@@ -56,9 +56,26 @@ const byCash = (taker: Taker, cashUnits: bigint): Filled =>
 const sumOf = (levels: readonly BookLevel[]): bigint =>
   levels.reduce((sum, { sizeUnits }) => sum + sizeUnits, 0n)
 
-export function quoteBook(book: Book, fee: TakerFee | null, spend: Spend): OutcomeQuote {
+const levelsWithin = (
+  { asks, bids }: Book,
+  side: 'buy' | 'sell',
+  worstPriceMicros: bigint | null,
+): BookLevel[] => {
+  const levels = side === 'buy' ? asks : bids
+  if (worstPriceMicros === null) return levels
+  return levels.filter(({ priceMicros }) =>
+    side === 'buy' ? priceMicros <= worstPriceMicros : priceMicros >= worstPriceMicros,
+  )
+}
+
+export function quoteBook(
+  book: Book,
+  fee: TakerFee | null,
+  spend: Spend,
+  bound: bigint | null = null,
+): OutcomeQuote {
   const side = spend.type === 'sell' ? 'sell' : 'buy'
-  const levels = side === 'buy' ? book.asks : book.bids
+  const levels = levelsWithin(book, side, bound)
   const taker: Taker = { levels, fee, rounding: side === 'buy' ? 'up' : 'down' }
   const filled =
     spend.type === 'all_in'

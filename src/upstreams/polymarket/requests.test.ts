@@ -79,14 +79,14 @@ test('a time that the venue names is a day at most', async () => {
   const far = 'quota exceeded: 0 units remaining, resets in 999999999 seconds'
   assert.deepEqual(await outcomeOf({ status: 429, body: error(far) }), ['later', 'quota', dayMs])
   for (const retryAfterMs of [1e15, Number.MAX_VALUE])
-    assert.deepEqual(await outcomeOf({ status: 429, body: error('busy'), retryAfterMs }), [
+    assert.deepEqual(await outcomeOf({ status: 429, body: error('too many requests'), retryAfterMs }), [
       'later',
       'rate_limited',
       dayMs,
     ])
   const body = '{"error":"post-only mode: wait","type":"POST_ONLY","retry_after_seconds":1e300}'
   assert.deepEqual(await outcomeOf({ status: 503, body }), ['later', 'post_only', dayMs])
-  const past = error('busy', { retry_after_seconds: -5 })
+  const past = error('too many requests', { retry_after_seconds: -5 })
   assert.deepEqual(await outcomeOf({ status: 429, body: past }), ['later', 'rate_limited', 0])
 })
 

@@ -16,8 +16,8 @@ export type Call = {
   service: keyof Services
   method?: 'GET' | 'POST' | 'DELETE'
   path: string
-  /** Undefined values are left out. */
-  query?: Record<string, string | undefined>
+  /** Undefined values are left out, and a list repeats its name. */
+  query?: Record<string, string | readonly string[] | undefined>
   body?: string
   headers?: Record<string, string>
   timeoutMs?: number
@@ -122,8 +122,8 @@ export function createRequests({ urls, net }: { urls: Services; net: Net }): Req
     headers,
     timeoutMs,
   }: Call): Promise<Reply> {
-    const given = Object.entries(query ?? {}).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined,
+    const given = Object.entries(query ?? {}).flatMap(([name, value]) =>
+      value === undefined ? [] : [value].flat().map((each): [string, string] => [name, each]),
     )
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`
     const reply = await net.fetch({

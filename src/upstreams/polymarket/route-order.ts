@@ -2,9 +2,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { PredictionMarket, TakerFee } from '#kernel/money/prediction-views.ts'
 import { type ExchangeName, exchangeOf, type Protocol } from './contracts.ts'
-import { requiredUnits } from './decimals.ts'
+import { amountOf, required, tickOf } from './decimals.ts'
 import { isConditionOf, protocolOf } from './outcome-ids.ts'
-import { feeOf } from './parse-markets.ts'
+import { delayOf, feeOf } from './parse-markets.ts'
 import type { ClobMarket, NegRisk, TickSize } from './wire-clob.ts'
 
 /** Decides which exchange settles an order, from what the catalogue and the order book say now. */
@@ -57,9 +57,9 @@ export function routeOrder(facts: RoutingFacts): Route {
   const market: PredictionMarket = {
     ...listed,
     // The catalogue is cached at the venue; ticks move, and the order book decides.
-    tickMicros: requiredUnits(tick.minimum_tick_size, 'tick'),
-    minSizeUnits: requiredUnits(traded.mos, 'least size'),
-    matchDelaySeconds: traded.sd ?? listed.matchDelaySeconds,
+    tickMicros: required(tickOf(tick.minimum_tick_size), 'tick'),
+    minSizeUnits: required(amountOf(traded.mos), 'least size'),
+    matchDelaySeconds: delayOf(traded.sd ?? listed.matchDelaySeconds),
     fee: feeOfTraded(traded, listed),
   }
   return { exchange: exchangeOf(protocol, listed), market }

@@ -25,6 +25,9 @@ test('a fee of an unknown form is no fee of zero', () => {
   for (const fee of [
     { rate: 'much', exponent: '1' },
     { rate: '-0.1', exponent: '1' },
+    { rate: '', exponent: '1' },
+    { rate: '1.0001', exponent: '1' },
+    { rate: '900000000000000000000', exponent: '1' },
     { rate: '0.1', exponent: '0.25' },
     { rate: '0.1', exponent: '-1' },
     { rate: '0.1', exponent: '50' },

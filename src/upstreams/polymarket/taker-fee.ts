@@ -34,15 +34,22 @@ function rootDown(square: bigint): bigint {
   }
 }
 
+/** Returns the rate in units of its places; a rate above 1 would take more than the shares can pay. */
+function rateOf({ rate }: TakerFee): { units: bigint; places: number } {
+  const decimal = canonicalDecimal(rate)
+  const places = decimal === undefined ? 0 : decimalPlaces(decimal)
+  const units = decimal === undefined ? -1n : toUnits(decimal, places)
+  if (units < 0n || units > 10n ** BigInt(places))
+    throw new Fault('upstream_changed', 'Polymarket has a fee whose rate is not between 0 and 1')
+  return { units, places }
+}
+
 /** The whole is squared before it is rounded, so that an exponent of a half is exact too. */
 export function takerFeeUnits(fee: TakerFee | null, priceMicros: bigint, sizeUnits: bigint): bigint {
   if (fee === null) return 0n
-  const rate = canonicalDecimal(fee.rate)
-  if (rate === undefined || rate.startsWith('-'))
-    throw new Fault('upstream_changed', 'Polymarket has a fee that is no number')
-  const places = decimalPlaces(rate)
+  const { units: rate, places } = rateOf(fee)
   const doubled = doubledExponentOf(fee)
-  const gross = sizeUnits * toUnits(rate, places)
+  const gross = sizeUnits * rate
   const curve = priceMicros * (dollar - priceMicros)
   const numerator = gross * gross * curve ** doubled
   const denominator = 10n ** (BigInt(places) * 2n) * (dollar * dollar) ** doubled

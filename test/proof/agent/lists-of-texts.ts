@@ -3,7 +3,7 @@ import { withChecksum } from '#upstreams/evm/address.ts'
 
 const nowhere = 'http://127.0.0.1:1'
 const chains = chainList({
-  urls: { '8453': nowhere, '42161': nowhere, [solanaId]: nowhere },
+  urls: { '8453': nowhere, '137': nowhere, '42161': nowhere, [solanaId]: nowhere },
   finality: 'local',
   isSolanaSponsored: true,
   providers: { relay: true, lifi: true },

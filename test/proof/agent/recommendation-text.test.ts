@@ -27,7 +27,8 @@ type Schema = Record<string, unknown> & {
 }
 
 const isChain = (field: string): boolean => /chain/.test(field)
-const isToken = (field: string): boolean => /token/.test(field) && !isChain(field)
+/** `token_id` is another name of an outcome. */
+const isToken = (field: string): boolean => /token/.test(field) && field !== 'token_id' && !isChain(field)
 const tokenRefs = chains.flatMap(({ native, tokens }) =>
   [native, ...tokens].flatMap(({ address, symbol }) => [
     address,
@@ -134,10 +135,11 @@ function hasToken(detail: string, ref: string): boolean {
 
 /** By what the operation itself would count it in. */
 function hasAmount(detail: string, units: string, input: JsonObject): boolean {
-  const ref = input.token_in ?? input.token ?? input.source_token ?? 'USDC'
+  const ref = input.token_in ?? input.token ?? input.source_token ?? input.source_token_address ?? 'USDC'
+  const home = input.source_token_address === undefined ? '42161' : '137'
   const chain = findChain(
     chains,
-    (input.chain_id_in ?? input.chain_id ?? input.source_chain_id ?? '42161') as string,
+    (input.chain_id_in ?? input.chain_id ?? input.source_chain_id ?? home) as string,
   )
   let decimals = 0
   try {

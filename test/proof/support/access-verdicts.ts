@@ -121,6 +121,8 @@ const exceptions: Readonly<Record<string, Access>> = {
   image_create: 'backend',
   // Each token may end itself.
   auth_revoke: 'read',
+  // The person, or the key pair itself: an app that may only trade acknowledges for nobody.
+  predmkt_acknowledge_disclaimer: 'manage',
   // It moves nothing and makes files, as a chat does.
   strategies_backtest: 'chat',
 }

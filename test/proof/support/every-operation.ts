@@ -4,6 +4,7 @@ import { randomUUID, sign } from 'node:crypto'
 import { keyPair } from '../../harness/gateway.ts'
 import type { Step } from './door-step.ts'
 import { deciding, linking, transferring } from './steps-of-people.ts'
+import { predicting } from './steps-of-predictions.ts'
 import { scheduling } from './steps-of-schedules.ts'
 
 type Json = Record<string, unknown>
@@ -200,6 +201,7 @@ export const journey: Step[] = [
   { name: 'spot_venue_fills' },
   { name: 'spot_venue_order_history' },
   { name: 'perp_withdraw', input: { amount_usd: '10', ...wait }, keep: ended },
+  ...predicting,
   { name: 'tasks_get', input: ({ task_id }) => ({ task_id }) },
   { name: 'tasks_list', input: { kind: 'earn_deposit' } },
   { name: 'tasks_cancel', input: ({ task_id }) => ({ task_id }), fault: 'not_cancellable' },

@@ -9,6 +9,7 @@ import { type Door, type DoorReply, loopback } from '../../harness/in-process-do
 import { openInstance } from '../../harness/instance.ts'
 import { processWorld } from '../../harness/process-world.ts'
 import { venueControl } from '../../harness/venue-gateway.ts'
+import { predictionVenue } from '../../journeys/predmkt-calls.ts'
 import type { Scheme, SchemeUser } from './door-schemes.ts'
 import { httpDoor } from './http-door.ts'
 import { type IdentityRecords, openIdentityRecords } from './identity-records.ts'
@@ -53,7 +54,7 @@ export type CreateDoor = (of: {
 export async function openTwins(points: number, createDoor: CreateDoor, scheme: Scheme): Promise<Twins> {
   await using parts = new AsyncDisposableStack()
   const home = parts.use(await testDatabase())
-  const { control, polymarket: _polymarket, ...urls } = await processWorld()
+  const { control, ...urls } = await processWorld()
   parts.use(await stillWorld(control))
   const env = {
     HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
@@ -116,6 +117,7 @@ export async function openTwins(points: number, createDoor: CreateDoor, scheme: 
 /** Prices and yields stand still: a second later they are the same. */
 async function stillWorld(control: string): Promise<AsyncDisposable> {
   const venue = venueControl(control)
+  const predictions = predictionVenue(control)
   const setVault = async (change: object) => {
     const { status, body } = await http(`${control}/vault`, { method: 'POST', body: change })
     if (status !== 200) throw new Error(JSON.stringify(body))
@@ -123,10 +125,17 @@ async function stillWorld(control: string): Promise<AsyncDisposable> {
   const before = (await http<{ drip_bps_per_year: number }>(`${control}/vault`)).body
   await setVault({ drip_bps_per_year: 0 })
   await venue('POST', '/settings', { walking: false })
+  const markets = await predictions<{ slug: string; fair: string }[]>('GET', '/markets')
+  const setPrices = async (pin: boolean) => {
+    for (const { slug, fair } of markets)
+      await predictions('POST', '/price', { market: slug, price: Number(fair), pin })
+  }
+  await setPrices(true)
   return {
     async [Symbol.asyncDispose]() {
       await setVault({ drip_bps_per_year: before.drip_bps_per_year })
       await venue('POST', '/settings', { walking: true })
+      await setPrices(false)
     },
   }
 }

@@ -164,20 +164,21 @@ export async function claimTransfer(
 export const claimedByAnother = (what: string): Fault =>
   new Fault('unavailable', `The ${what} that was found belongs to another task; the search is repeated`)
 
+export type LastTask = { id: string; status: string; error: JsonObject | null }
 /** Returns a user's last task of a kind. A range, not an equality, makes the planner use the index by kind. */
 export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
   fetchOne(
     db,
     builder
       .selectFrom('task')
-      .select(['status', 'error'])
+      .select(['id', 'status', 'error'])
       .where('user_id', '=', userId)
       .where('kind', '>=', kind)
       .where('kind', '<=', kind)
       .orderBy('kind')
       .orderBy('id', 'desc')
       .limit(1),
-  ) as Promise<{ status: string; error: JsonObject | null } | undefined>
+  ) as Promise<LastTask | undefined>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 

@@ -151,6 +151,39 @@ test('what is left out and means everything is said', () => {
   assert.equal(textOf('outstanding_orders_cancel', { all: true })[0], 'Cancel every hook and limit order')
 })
 
+test('an order at the prediction market says what it pays or sells, and names the outcome by its id', () => {
+  assert.deepEqual(
+    textOf('predmkt_order', { outcome_id: '45601', side: 'BUY', order_type: 'FOK', amount_usd: '20' }),
+    [
+      'Buy shares for 20 USD at Polymarket',
+      'Outcome: 45601',
+      'Side: BUY',
+      'Pay: at most 20 USD, fee included',
+      'Order: FOK',
+    ],
+  )
+  assert.deepEqual(textOf('predmkt_order', { token_id: '7', side: 'SELL', size: '10', price: '0.5' }), [
+    'Sell 10 shares at Polymarket',
+    'Outcome: 7',
+    'Side: SELL',
+    'Size: 10 shares',
+    'Price: 0.5 USD for one share',
+  ])
+  assert.deepEqual(textOf('predmkt_fund', { amount_usd: '25', source_chain_id: '8453' }), [
+    'Move 25 USD of USDC to Polymarket, from your wallet on Base',
+    `Amount: 25 USD of USDC (${usdc}) on Base`,
+  ])
+  assert.deepEqual(
+    textOf('predmkt_withdraw', { amount_usdc: '5', destination_chain_id: '8453', token: 'coin' }),
+    ['Withdraw 5 USD from Polymarket, to your wallet on Base', 'Amount: 5 USD, to Base', 'token coin'],
+  )
+  assert.equal(
+    textOf('predmkt_redeem', { all: true })[0],
+    'Redeem the shares of every resolved market at Polymarket',
+  )
+  assert.equal(textOf('predmkt_cancel', { cancel_all: true })[0], 'Cancel every order and exit at Polymarket')
+})
+
 test('an operation or a field without words of its own is printed by its name', () => {
   assert.deepEqual(textOf('some_move', { units: 3, note: { to: 'é\n' } }), [
     'The summary',

@@ -2,6 +2,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import { fieldWords } from './field-value-words.ts'
+import { predictionWriters } from './prediction-writers.ts'
 import { tokenWriters } from './token-writers.ts'
 import { type Lists, spelled } from './value-words.ts'
 import { venueWriters } from './venue-writers.ts'
@@ -23,7 +24,7 @@ export function recommendationText(
   lists: Lists,
 ): RecommendationText {
   const taken = new Set<string>()
-  const words = (tokenWriters[name] ?? venueWriters[name])?.({
+  const words = (tokenWriters[name] ?? venueWriters[name] ?? predictionWriters[name])?.({
     lists,
     take(field) {
       const value = input[field]

@@ -119,20 +119,23 @@ export const fillsOfOrder = (db: Queryable, orderId: string): Promise<Prediction
     builder.selectFrom('prediction_fill').selectAll().where('order_id', '=', orderId).orderBy('matched_at'),
   )
 
+/** The last fills, each with the task of its order; an order of another client has none. */
 export const recentFills = (
   db: Queryable,
   { userId, venue }: AccountKey,
   limit: number,
-): Promise<PredictionFillRow[]> =>
+): Promise<(PredictionFillRow & { task_id: string | null })[]> =>
   fetchAll(
     db,
     builder
-      .selectFrom('prediction_fill')
-      .selectAll()
-      .where('user_id', '=', userId)
-      .where('venue', '=', venue)
-      .orderBy('matched_at', 'desc')
-      .orderBy('trade_id')
+      .selectFrom('prediction_fill as f')
+      .leftJoin('prediction_order as o', 'o.order_id', 'f.order_id')
+      .selectAll('f')
+      .select('o.task_id')
+      .where('f.user_id', '=', userId)
+      .where('f.venue', '=', venue)
+      .orderBy('f.matched_at', 'desc')
+      .orderBy('f.trade_id')
       .limit(limit),
   )
 

@@ -9,6 +9,7 @@ import type { MistakeSection } from './mistake.ts'
 import { objects } from './objects.ts'
 import { perpetuals } from './perpetuals.ts'
 import { policies } from './policies.ts'
+import { predictions } from './predictions.ts'
 import { spot } from './spot.ts'
 import { strategies } from './strategies.ts'
 import { subscriptions } from './subscriptions.ts'
@@ -24,6 +25,7 @@ export const mistakeSections: readonly MistakeSection[] = [
   objects,
   perpetuals,
   spot,
+  predictions,
   strategies,
   keys,
   lists,

@@ -24,7 +24,7 @@ type Unanswered = {
   now: Date
   deadline: Date
   /** When the order was last sent without an answer. */
-  doubtSince: Date
+  unknownSince: Date
   /** Whether a later send of the same bytes was refused. */
   isRefused: boolean
   /** Whether the venue has said that it has the order already. */
@@ -35,11 +35,11 @@ type Unanswered = {
 export function nextOfUnanswered({
   now,
   deadline,
-  doubtSince,
+  unknownSince,
   isRefused,
   isDuplicate,
 }: Unanswered): 'send' | 'look_up' | 'absent' {
   if (isDuplicate) return 'look_up'
   if (!isRefused && now <= deadline) return 'send'
-  return now > later(doubtSince, lateArrivalMs) ? 'absent' : 'look_up'
+  return now > later(unknownSince, lateArrivalMs) ? 'absent' : 'look_up'
 }
