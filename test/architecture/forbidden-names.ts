@@ -262,7 +262,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
     place: 'place-order',
     report: 'order-result',
     symbol: 'markets',
-    trade: 'trade-admission',
+    trade: 'require-trading-key',
     wish: 'order-checks',
   },
   'src/features/chains': { probe: 'chain-health', table: 'chain-list' },
@@ -282,7 +282,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
     welcome: 'faucet-grant',
   },
   'src/kernel': { scalars: 'wire-types' },
-  'src/start': { place: 'endpoints', told: 'startup-errors' },
+  'src/start': { place: 'endpoints', told: 'database-startup-error' },
   'src/upstreams/evm': { identity: 'node-check', reason: 'revert-reason' },
   'src/upstreams/hyperliquid': {
     grid: 'rounding',
