@@ -283,7 +283,12 @@ export const variables = {
     '',
     'Code of the operator as a builder, 32 bytes as hexadecimal text, in every order; empty: none',
   ),
-  POLYMARKET_MIN_FUND_USD: variable(decimal, '1', 'Smallest funding of a prediction account'),
+  POLYMARKET_MIN_FUND_USD: variable(decimal, '1', 'Smallest funding, and smallest withdrawal of a part'),
+  POLYMARKET_RELAYS_PER_DAY: variable(
+    integer(1, 100_000),
+    '100',
+    'Actions of one user at the relayer in a UTC day; withdrawals and redemptions may use twice as many',
+  ),
   FINALITY: variable(
     oneOf('local', 'public'),
     'local',

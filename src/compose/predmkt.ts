@@ -69,7 +69,10 @@ export function openPredmkt({ core, urls, net, chains, custody, changed, swaps }
       const found = tokenByRef(named, token, 'source_token_address')
       return 'token' in found ? found.token.address : token
     },
-    limits: { minFundUsd: config.POLYMARKET_MIN_FUND_USD },
+    limits: {
+      minFundUsd: config.POLYMARKET_MIN_FUND_USD,
+      relaysPerDay: config.POLYMARKET_RELAYS_PER_DAY,
+    },
   })
   return {
     ...predmkt,

@@ -102,15 +102,20 @@ export const executed = async (person: Person, route: string, body: object = {})
   assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))
   return task
 }
-export const statusOf = async (person: Person) =>
-  (await person.call<Status>('GET /predmkt/setup/status')).body
+/** Reads of the own account have a budget of ten in ten seconds, for which this waits. */
+const accountRead = <B extends object>(person: Person, route: string): Promise<B> =>
+  eventually(async () => {
+    const { status, body } = await person.call<B>(route)
+    return status === 429 ? undefined : body
+  }, `the budget of ${route}`)
+export const statusOf = (person: Person) => accountRead<Status>(person, 'GET /predmkt/setup/status')
 export const cashOf = async (person: Person) => micros((await statusOf(person)).spendable_cash_usd)
 export const positionOf = async (person: Person, outcomeId: string) =>
   (await person.call<{ positions: Position[] }>('GET /predmkt/positions')).body.positions.find(
     ({ outcome_id }) => outcome_id === outcomeId,
   )
 export const openOrdersOf = async (person: Person) =>
-  (await person.call<{ orders: Order[] }>('GET /predmkt/orders/open')).body.orders
+  (await accountRead<{ orders: Order[] }>(person, 'GET /predmkt/orders/open')).orders
 export const outcomeOf = ({ outcomes }: Market, index = 0): string => outcomes[index]!.outcome_id
 /** A purchase at market price. */
 export const buyTerms = (market: Market, amount = '4') => ({

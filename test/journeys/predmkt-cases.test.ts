@@ -223,7 +223,7 @@ describe('the cases of the complaints about prediction markets, on both protocol
       })
       await venue('POST', '/tick-size', { market: market.slug, tick: 0.001 })
       await venue('POST', '/price', { market: market.slug, price: 0.405 })
-      const first = await executed(ada, '/predmkt/order', { ...buyTerms(market), worst_price: '0.6' })
+      const first = await executed(ada, '/predmkt/order', { ...buyTerms(market), worst_price: '0.5' })
       assert.ok(quote.complete)
       await venue('POST', '/faults', {
         effect: 'latency',
@@ -299,7 +299,7 @@ describe('the cases of the complaints about prediction markets, on both protocol
       await dial({ tradesLag: always(8_000) })
       const rest = { outcome_id: outcomeOf(market), side: 'BUY', price: String(price), size: '10' }
       const { result } = await executed(ada, '/predmkt/order', rest)
-      const other = { ...buyTerms(market, '8'), outcome_id: outcomeOf(market, 1), worst_price: '0.6' }
+      const other = { ...buyTerms(market, '8'), outcome_id: outcomeOf(market, 1), worst_price: '0.62' }
       const task = await accept(bob, '/predmkt/order', other)
       await eventually(async () => (await sharesOf(market)) === shares + micros('10'), 'the chain has them')
       await eventually(async () => {

@@ -92,6 +92,7 @@ export async function openExitApp() {
     ada,
     bob,
     dial,
+    newTrader,
     marketAt,
     buy,
     sharesOf,

@@ -3,8 +3,17 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
-import { atVenue, executed, micros, outcomeOf, setUp, statusOf } from './predmkt-calls.ts'
-import { type ExitApp, type InjectedFault, openExitApp, whole } from './predmkt-exit-app.ts'
+import {
+  accept,
+  atVenue,
+  executed,
+  micros,
+  moveOutcomeShares,
+  outcomeOf,
+  setUp,
+  statusOf,
+} from './predmkt-calls.ts'
+import { type ExitApp, type InjectedFault, openExitApp, text, whole } from './predmkt-exit-app.ts'
 import { createFundedPerson, type Person } from './users.ts'
 import { polygon } from './world.ts'
 
@@ -192,11 +201,11 @@ describe('ends of exits of purchases', () => {
     await exitWith(ada, market, 'tp', 'live')
     const loseKeys = async (person: Person) => venue('POST', '/lose-keys', { owner: person.evm })
     await loseKeys(ada)
-    const status = await statusOf(ada)
-    assert.deepEqual(
-      [status.setup_complete, status.steps.filter(({ done }) => !done).map(({ key }) => key)],
-      [false, ['key']],
-    )
+    const missing = async () => (await statusOf(ada)).steps.filter(({ done }) => !done).map(({ key }) => key)
+    // What people are shown may be some seconds old.
+    await eventually(async () => (await missing()).length > 0 || undefined, 'a step is missing')
+    assert.deepEqual(await missing(), ['key'])
+    assert.equal((await statusOf(ada)).setup_complete, false)
     await venue('POST', '/price', { market: slug, price: 0.2 })
     await executed(ada, '/predmkt/setup')
     assert.equal((await statusOf(ada)).setup_complete, true)
@@ -217,5 +226,70 @@ describe('ends of exits of purchases', () => {
     const keys = 'select count(*) from prediction_key where user_id = $1 and revoked_at is null'
     const user = await userOf(bob)
     await eventually(async () => ((await countOf(keys, [user])) === 0 ? true : undefined), 'it is revoked')
+    // The audit at the end reads the wallets of all users.
+    await operator.act('came back', 'users', 'unfreeze', bob.agentId)
+  })
+  test('shares that came from elsewhere and are sold by hand leave the exits of a purchase alone', async () => {
+    const { ada, buy, database, exitWith, marketAt, sharesOf, userOf, world } = app
+    const slug = 'beta-is-the-largest-company'
+    const market = await marketAt(slug)
+    const donor = await app.newTrader('50')
+    const units = whole(await buy(donor, market))
+    await buy(ada, market, { stop_loss_price: '0.1' })
+    const exit = await exitWith(ada, market, 'sl', 'watched')
+    const before = await sharesOf(ada, market)
+    const [from, to] = await Promise.all(
+      [donor, ada].map(async (person) => (await statusOf(person)).safe_address),
+    )
+    await moveOutcomeShares(world, { from: from!, to: to!, market, outcomeId: outcomeOf(market), units })
+    const sale = {
+      outcome_id: outcomeOf(market),
+      side: 'SELL',
+      order_type: 'FAK',
+      amount_shares: text(units),
+    }
+    await executed(ada, '/predmkt/order', sale)
+    assert.equal(await sharesOf(ada, market), before)
+    const sold = await database.query<{ released: string }>(
+      `select o.released::text from prediction_order o join prediction_exit e on e.entry_order_id = o.order_id
+         where o.user_id = $1 and e.id = $2`,
+      [await userOf(ada), exit.id],
+    )
+    assert.deepEqual(sold.rows, [{ released: '0' }])
+    await exitWith(ada, market, 'sl', 'watched')
+  })
+
+  test('a user who is frozen while an order is on its way keeps the key until the order has ended', async () => {
+    const { countOf, gateway, marketAt, userOf, venue } = app
+    const cleo = await app.newTrader('50')
+    const market = await marketAt('beta-is-the-largest-company')
+    const user = await userOf(cleo)
+    const keys = 'select count(*) from prediction_key where user_id = $1 and revoked_at is null'
+    await venue('POST', '/faults', {
+      effect: 'latency',
+      latencyMs: 12_000,
+      endpoint: 'clob',
+      type: '/order',
+      count: 1,
+    })
+    const order = { outcome_id: outcomeOf(market), side: 'BUY', order_type: 'FOK', amount_usd: '8' }
+    const task = await accept(cleo, '/predmkt/order', order)
+    await eventually(
+      async () =>
+        (await venue<InjectedFault[]>('GET', '/faults')).some(({ struck }) => struck > 0) || undefined,
+      'the order is on its way',
+    )
+    using folder = dataFolder()
+    const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+    await operator.act('left', 'users', 'freeze', cleo.agentId)
+    const stateOf = async () =>
+      (
+        await app.database.query<{ outcome: string | null }>('select outcome from task where id = $1', [
+          task.task_id,
+        ])
+      ).rows[0]!.outcome
+    await eventually(async () => (await stateOf()) === 'executed' || undefined, 'the order has executed')
+    await eventually(async () => (await countOf(keys, [user])) === 0 || undefined, 'the key is revoked')
+    await operator.act('came back', 'users', 'unfreeze', cleo.agentId)
   })
 })

@@ -1,6 +1,7 @@
 /** What users of prediction markets complain of about their money, each case on a market of each protocol. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { eventually, freshGateway } from '../harness/gateway.ts'
@@ -128,7 +129,9 @@ describe('the cases of complaints about money at prediction markets, on both pro
         )
       ).rows
       const tomorrow = 86_400 - Math.floor((Date.now() / 1_000) % 86_400)
-      assert.ok(Math.abs(row!.seconds - tomorrow) < 10, `it continues in ${row!.seconds} s`)
+      // The relayer is asked once an hour, because the time that it names can be wrong.
+      const expected = Math.min(tomorrow, 3_600)
+      assert.ok(Math.abs(row!.seconds - expected) < 10, `it continues in ${row!.seconds} s`)
       assert.equal(await countOfSubmits(), requests + 1, 'nothing is sent meanwhile')
       if (person === newcomer) {
         const { steps } = await statusOf(person)
@@ -223,7 +226,10 @@ describe('the cases of complaints about money at prediction markets, on both pro
       const task = await eventually(async () => {
         const body = { condition_id: market.condition_id }
         const reply = await ada.call<Ended>('POST /predmkt/redeem', { body })
-        return reply.body.code === 'no_position' ? undefined : reply.body
+        if (reply.body.code !== 'no_position') return reply.body
+        // The reads of redemptions have a bound.
+        await delay(1_000)
+        return undefined
       }, 'the redemption is accepted')
       const { result } = (await ada.ended(task.task_id)) as unknown as Ended
       const [row] = (result as unknown as Redeemed).redeemed

@@ -1,6 +1,7 @@
 /** What orders at the prediction market cost at most, and what becomes of them when the venue changes its mind. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
+import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   cashOf,
@@ -14,12 +15,15 @@ import {
   outcomeOf,
   predictionVenue,
   type Quote,
+  run,
+  setUp,
   statusOf,
   type VenueRecord,
 } from './predmkt-calls.ts'
-import type { Person } from './users.ts'
+import { createFundedPerson, type Person } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
+type CancelLists = { canceled: string[]; not_canceled: Record<string, string> }
 type Fault = { fault: { type?: string }; struck: number }
 
 describe('orders at the prediction market', () => {
@@ -233,7 +237,15 @@ describe('orders at the prediction market', () => {
       },
       {
         begin: () => venue('POST', '/realism', { geoblock: 'blocked' }),
-        end: () => venue('POST', '/realism', { geoblock: 'open' }),
+        async end() {
+          await venue('POST', '/realism', { geoblock: 'open' })
+          // What the venue said of the region counts for a minute.
+          await eventually(
+            async () => (await statusOf(ada)).trading === 'open' || undefined,
+            'the region is open',
+            90_000,
+          )
+        },
       },
     ]
     for (const market of markets)
@@ -300,5 +312,44 @@ describe('orders at the prediction market', () => {
       await venue('POST', '/realism', { preset: 'quiet' })
       await endOf(cancel.body)
     }
+  })
+
+  test('a cancel that has ended an exit says so where the venue then refuses its orders', async () => {
+    for (const market of markets) {
+      await executed(ada, '/predmkt/order', { ...purchase(market), stop_loss_price: '0.1' })
+      const rests = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.05', size: '10' }
+      const { result: order } = await executed(ada, '/predmkt/order', rests)
+      const [exit] = (await openOrdersOf(ada)).filter(({ leg }) => leg === 'sl')
+      await venue('POST', '/faults', {
+        effect: 'status',
+        status: 400,
+        endpoint: 'clob',
+        type: '/order',
+      })
+      const task = await run(ada, '/predmkt/order/cancel', { condition_id: market.condition_id })
+      await venue('DELETE', '/faults')
+      const { canceled, not_canceled } = task.result as unknown as CancelLists
+      assert.deepEqual([task.status, task.outcome], ['failed', 'partial'], JSON.stringify(task))
+      assert.deepEqual([canceled, Object.keys(not_canceled)], [[exit!.id], [order.order_id]])
+      await executed(ada, '/predmkt/order/cancel', { order_id: order.order_id })
+    }
+  })
+
+  test('a cancel with the id of an order of somebody else changes nothing of it', async () => {
+    const bob = await createFundedPerson(gateway.url)
+    await setUp(bob)
+    const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+    for (const market of markets) {
+      const rests = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.05', size: '10' }
+      const { result } = await executed(ada, '/predmkt/order', rests)
+      const task = await run(bob, '/predmkt/order/cancel', { order_ids: [result.order_id] })
+      assert.equal(task.outcome, 'partial', JSON.stringify(task))
+      const { rows } = await database.query('select * from prediction_order where order_id = $1', [
+        result.order_id,
+      ])
+      assert.deepEqual([rows[0].cancel_asked, rows[0].ended_at], [false, null])
+      await executed(ada, '/predmkt/order/cancel', { order_id: result.order_id })
+    }
+    await database.end()
   })
 })

@@ -17,7 +17,7 @@ describe('a quota of the relayer that is used up', () => {
   let venue: ReturnType<typeof predictionVenue>
   before(async () => {
     gateway = await freshGateway(
-      { RATE_MONEY: '0', RATE_READ: '0' },
+      { RATE_MONEY: '0', RATE_EXIT: '0', RATE_READ: '0', POLYMARKET_RELAYS_PER_DAY: '3' },
       { ownWorld: 'the quota of its relayer is used up' },
     )
     venue = predictionVenue(gateway.world)
@@ -31,6 +31,32 @@ describe('a quota of the relayer that is used up', () => {
   }
   const requests = async () =>
     (await venue<Counted[]>('GET', '/faults')).find(({ fault }) => fault.endpoint === 'relayer')!.struck
+
+  test('one user uses up an own allowance, and not the quota that all users share', async () => {
+    const [greedy, other] = [await newcomer(), await newcomer()]
+    for (const person of [greedy, other]) {
+      await executed(person, '/predmkt/setup')
+      const { safe_address: wallet } = await statusOf(person)
+      await venue('POST', '/credit', { wallet, token: 'pusd', amount: '20' })
+    }
+    // The set-ups were of the day before.
+    for (const resetsInMs of [0, 3_600_000]) await venue('POST', '/relayer-quota', { resetsInMs })
+    await venue('POST', '/realism', { relayer: { dailyQuota: 5 } })
+    // Exits may use twice the allowance, of which the set-up has used its actions.
+    const body = { amount_usdc: '1', token: 'pusd' }
+    const dust = await greedy.call('POST /predmkt/withdraw', { body: { ...body, amount_usdc: '0.000001' } })
+    assert.deepEqual([dust.status, dust.body.code], [422, 'validation'], JSON.stringify(dust.body))
+    for (let used = actionsPerUser; used < 6; used += 1) await executed(greedy, '/predmkt/withdraw', body)
+    const refused = await greedy.call<{ code: string; budget: string }>('POST /predmkt/withdraw', { body })
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.budget],
+      [429, 'rate_limited', 'predmkt_relays'],
+      JSON.stringify(refused.body),
+    )
+    await executed(other, '/predmkt/withdraw', body)
+    await venue('POST', '/realism', { preset: 'quiet' })
+    await venue('POST', '/relayer-quota', { resetsInMs: 0 })
+  })
 
   test('one more set-up waits with the time of the reset, asks nothing until then, and ends by itself', async () => {
     const people = await Promise.all(Array.from({ length: usersCount }, newcomer))

@@ -1,6 +1,7 @@
 /** Redemptions of shares that the gateway did not trade, at the same time, and again. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   accept,
@@ -114,6 +115,48 @@ describe('redemptions at the prediction market', () => {
       assert.equal((await cashOf(ada)) - cash, micros(shares))
       const cost = micros('8')
       assert.ok((await realized()) - profit <= micros(shares) - cost + 100_000n, 'the payout counts once')
+    }
+  })
+
+  test('a redemption of the venue is reported by one task, and counts once, also before any task', async () => {
+    for (const [slug, isBookedFirst] of [
+      ['ben-summer-wins-the-mayoral-race', false],
+      ['cal-autumn-wins-the-mayoral-race', true],
+    ] as const) {
+      const market = await marketAt(slug)
+      const outcome = market.outcomes[1]!.outcome_id
+      const terms = { outcome_id: outcome, side: 'BUY', order_type: 'FOK', amount_usd: '8' }
+      const { settled_shares: shares, total_usd: cost } = (await executed(ada, '/predmkt/order', terms))
+        .result
+      const profit = await realized()
+      await venue('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 0 } })
+      await resolve(market, 'no')
+      await venue('POST', '/auto-redeem')
+      await venue('POST', '/realism', { preset: 'quiet' })
+      const gained = micros(shares!) - micros(cost!)
+      const isBooked = async () => (await realized()) - profit === gained || undefined
+      if (isBookedFirst)
+        await eventually(isBooked, 'the redemption counts, and nobody has asked for it', 60_000)
+      const body = { condition_id: market.condition_id }
+      const accepted = await eventually(async () => {
+        const replies = await Promise.all(
+          [0, 1, 2].map(() => ada.call<Ended>('POST /predmkt/redeem', { body })),
+        )
+        const tasks = replies.filter(({ status }) => status < 400)
+        if (tasks.length > 1) return tasks
+        // The reads of redemptions have a bound.
+        await delay(2_000)
+        return undefined
+      }, 'the venue lists the redemption')
+      const ends = await Promise.all(accepted.map(({ body: { task_id: id } }) => ada.ended(id)))
+      const executions = ends.filter(({ outcome }) => outcome === 'executed')
+      assert.equal(executions.length, 1, JSON.stringify(ends))
+      assert.ok(
+        ends.every(({ outcome, error }) => outcome === 'executed' || error?.code === 'no_position'),
+        JSON.stringify(ends),
+      )
+      assert.equal((executions[0] as unknown as Ended).result.payout_usd, shares)
+      assert.equal((await realized()) - profit, gained, 'the payout counts once')
     }
   })
 

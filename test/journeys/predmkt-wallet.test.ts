@@ -140,6 +140,11 @@ describe('the wallet of a user at the prediction market', () => {
     // The approvals of a wallet that was set up before the second protocol came.
     const approval = `0xa22cb465${word(contracts.exchangeV3)}${word('0x0')}`
     await sendAs(world, { from: wallet, to: contracts.positionManager, data: approval })
+    // What people are shown may be some seconds old.
+    await eventually(
+      async () => (await statusOf(person)).protocols.v2 === false || undefined,
+      'the missing approval is seen',
+    )
     const { v2_complete: isComplete, protocols } = (await statusOf(person)) as unknown as Record<
       string,
       unknown
@@ -194,7 +199,7 @@ describe('the wallet of a user at the prediction market', () => {
     /** What a sponsor pays for the user today on Polygon is used up. */
     const spendGas = () =>
       database.query(
-        `update sponsor_day set wei = wei + 1e18 where chain_id = '137' and user_id =
+        `update sponsor_day set wei = wei + 1e21 where chain_id = '137' and user_id =
            (select user_id from wallet where lower(address) = lower($1))`,
         [person.evm],
       )
@@ -318,13 +323,22 @@ describe('the wallet of a user at the prediction market', () => {
       })
       await database.query(
         `insert into sponsor_day (user_id, chain_id, day, wei)
-           select user_id, '137', (now() at time zone 'utc')::date, 1e18 from wallet
+           select user_id, '137', (now() at time zone 'utc')::date, 1e21 from wallet
              where lower(address) = lower($1)
-           on conflict (user_id, chain_id, day) do update set wei = sponsor_day.wei + 1e18`,
+           on conflict (user_id, chain_id, day) do update set wei = sponsor_day.wei + 1e21`,
         [person.evm],
       )
     }
-    await executed(rich, '/predmkt/withdraw', { amount_usdc: '2' })
+    // What lies in the own wallet already is not left behind by a full withdrawal.
+    await venue('POST', '/credit', { wallet: rich.evm, token: 'pusd', amount: '1' })
+    for (const [amount, status, code] of [
+      ['2', 429, 'rate_limited'],
+      ['0.5', 422, 'validation'],
+    ] as const) {
+      const part = await rich.call('POST /predmkt/withdraw', { body: { amount_usdc: amount } })
+      assert.deepEqual([part.status, part.body.code], [status, code], JSON.stringify(part.body))
+    }
+    await executed(rich, '/predmkt/withdraw', { amount_usdc: '3' })
     const refused = await poor.call('POST /predmkt/withdraw', { body: { amount_usdc: '0.000001' } })
     assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited'], JSON.stringify(refused.body))
   })

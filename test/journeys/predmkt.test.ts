@@ -47,8 +47,15 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     return person
   }
 
-  type Kind = { negRisk: boolean; hasFee?: boolean }
-  const trade = async (slug: string, protocol: string, { negRisk, hasFee = false }: Kind) => {
+  /** The price of purchases, that of the take-profit, and one above. */
+  type Prices = readonly [bought: number, sold: number, above: number]
+  type Kind = { negRisk: boolean; hasFee?: boolean; prices?: Prices }
+  const trade = async (
+    slug: string,
+    protocol: string,
+    { negRisk, hasFee = false, prices = [0.4, 0.5, 0.55] }: Kind,
+  ) => {
+    const [price, target, above] = prices
     const person = await setUpPerson()
     const status = await statusOf(person)
     assert.deepEqual([status.setup_complete, status.protocols], [true, { v1: true, v2: true }])
@@ -65,7 +72,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       'the fees are named',
     )
 
-    await venue('POST', '/price', { market: slug, price: 0.4 })
+    await venue('POST', '/price', { market: slug, price })
     const market = await marketBy(person, slug)
     assert.deepEqual([market.protocol, market.neg_risk], [protocol, negRisk])
     const outcomeId = market.outcomes[0]!.outcome_id
@@ -84,7 +91,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       assert.equal(quote.fee_usd !== '0', hasFee, JSON.stringify(quote))
       return quote
     }
-    const quote = await buy('20', { take_profit_price: '0.5' })
+    const quote = await buy('20', { take_profit_price: String(target) })
     const afterBuy = await cashOf(person)
     assert.equal(afterBuy, start - micros(quote.total_usd), 'every dollar of the purchase is accounted for')
     const position = (await positionOf(person, outcomeId))!
@@ -116,24 +123,29 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
       async () => (await openOrdersOf(person)).find(({ leg, status }) => leg === 'tp' && status === 'live'),
       'the take-profit rests',
     )
-    assert.equal(takeProfit.price, '0.5')
+    assert.equal(takeProfit.price, String(target))
     const soldUnits = sellable(quote.shares)
-    await venue('POST', '/price', { market: slug, price: 0.55 })
+    await venue('POST', '/price', { market: slug, price: above })
     const size = String(Number(soldUnits) / 1e6)
-    await executed(other, '/predmkt/order', { outcome_id: outcomeId, side: 'BUY', price: '0.5', size })
+    await executed(other, '/predmkt/order', {
+      outcome_id: outcomeId,
+      side: 'BUY',
+      price: String(target),
+      size,
+    })
     await eventually(
       async () => ((await openOrdersOf(person)).some(({ leg }) => leg === 'tp') ? undefined : true),
       'the take-profit has sold',
     )
     const dust = micros(quote.shares) - soldUnits
-    const afterSale = afterBuy + soldUnits / 2n
+    const afterSale = afterBuy + (soldUnits * micros(String(target))) / 1_000_000n
     await eventually(
       async () => ((await cashOf(person)) === afterSale - micros('0.5') ? true : undefined),
       'every dollar of the sale is accounted for',
     )
     assert.equal(micros((await positionOf(person, outcomeId))?.size ?? '0'), dust)
 
-    await venue('POST', '/price', { market: slug, price: 0.4 })
+    await venue('POST', '/price', { market: slug, price })
     const second = await buy('10')
     const cancelled = await executed(person, '/predmkt/order/cancel', { order_id: resting.result.order_id })
     assert.deepEqual(cancelled.result, { canceled: [resting.result.order_id], not_canceled: {} })
@@ -182,7 +194,7 @@ describe('a user trades prediction markets by HTTP alone, without a coin for gas
     trade('ada-winter-wins-the-mayoral-race', 'v1', { negRisk: true }))
 
   test('on a market of the second protocol', () =>
-    trade('recession-declared-next-year', 'v2', { negRisk: false }))
+    trade('recession-declared-next-year', 'v2', { negRisk: false, prices: [0.12, 0.15, 0.16] }))
 
   test('on a market with a fee', () =>
     trade('bitcoin-up-or-down-today', 'v1', { negRisk: false, hasFee: true }))

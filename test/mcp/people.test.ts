@@ -44,6 +44,7 @@ const never = [
   'auth_register',
   'auth_verify',
   'auth_token',
+  'auth_create_key',
   'auth_signup',
   'agents_link_code',
   'agents_contest',
@@ -195,7 +196,7 @@ test('an address of MCP with a query names the same resource, and no other addre
   assert.equal(claims.aud, `${app.base}/mcp`)
   await using client = await modernClient(app.base, {
     authorization: `Bearer ${access_token}`,
-    query: '?mode=read',
+    query: '?sections=all&mode=read',
   })
   assert.ok((await client.listTools()).length > 10)
   const { client_id } = await register(app)

@@ -35,11 +35,14 @@ export class RpcFailure extends Error {
 
 const prefix = 'io.modelcontextprotocol'
 
-export function taskClient(url: string, { authorization }: { authorization: string }): TaskClient {
+export function taskClient(
+  url: string,
+  { authorization, query = '' }: { authorization: string; query?: string },
+): TaskClient {
   let id = 0
   const exchange = async (method: string, params: Fields): Promise<JsonRpcResponse> => {
     const name = params.taskId ?? params.name ?? params.uri
-    const reply = await fetch(new URL('/mcp', url), {
+    const reply = await fetch(new URL(`/mcp${query}`, url), {
       method: 'POST',
       headers: {
         authorization,

@@ -86,6 +86,18 @@ test('a client that does not declare the extension gets the plain answer, and no
   await modern[Symbol.asyncDispose]()
 })
 
+test('an address that only reads cancels no task, and one of a section cancels it as its tool does', async () => {
+  const { taskId } = await taskClient(pair.url, owner).send(
+    'tools/call',
+    earn('31', { idempotency_key: 'read-only' }),
+  )
+  const reading = taskClient(pair.url, { ...owner, query: '?mode=read' })
+  assert.deepEqual(await refusalOf(reading.send('tasks/cancel', { taskId })), [-32_602, 'validation'])
+  assert.equal((await reading.send('tasks/get', { taskId })).taskId, taskId)
+  const section = taskClient(pair.url, { ...owner, query: '?sections=earn' })
+  assert.equal((await section.send('tasks/cancel', { taskId })).resultType, 'complete')
+})
+
 test('a task is bound to its user: for others it does not exist', async () => {
   const [mine, other] = [taskClient(pair.url, owner), taskClient(pair.url, await pair.user())]
   const { taskId } = await mine.send('tools/call', earn('24'))

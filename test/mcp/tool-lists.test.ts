@@ -176,6 +176,11 @@ test('an operation outside the list is found by words and called like a tool', a
   const names = (await found(client, { query: 'how many credits can I still spend' })).map(({ name }) => name)
   assert.ok(names.includes('credits_available') && names.length === 3, String(names))
   assert.equal((await found(client, { query: 'credits', limit: 5 })).length, 5)
+  // The schemas of orders are the longest; what has no room is named.
+  const orders = await client.call('find_operation', { query: 'order swap trade strategy', limit: 10 })
+  const { operations, more } = JSON.parse(orders.content[0]!.text) as Found & { more: string[] }
+  assert.equal(operations.length + more.length, 10)
+  assert.ok(Buffer.byteLength(JSON.stringify(operations)) <= 16_400)
   const [exact, ...others] = await found(client, { query: 'policy_tighten' })
   assert.deepEqual([exact?.name, others], ['policy_tighten', []])
   assert.ok('per_day_usd' in exact!.input_schema.properties)

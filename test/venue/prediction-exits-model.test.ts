@@ -27,6 +27,7 @@ const newExit = (leg: 'tp' | 'sl'): ExitFacts => ({
   taskId: null,
   isTaskRunning: false,
   taskError: null,
+  error: null,
   triggerMicros: leg === 'tp' ? 600_000n : 300_000n,
   triggerPercentage: null,
   attempts: 0,
@@ -154,7 +155,13 @@ function pairFacts(market: Market, freeUnits?: bigint): PairFacts {
       .filter(({ state }) => !final.includes(state))
       .map((exit) => ({ ...exit, isTaskRunning: isTaskRunning(market, exit.taskId) })),
     freeUnits,
-    book: { tickMicros: 10_000n, minSizeUnits: shares(5), bidMicros: market.bidMicros },
+    book: {
+      tickMicros: 10_000n,
+      minSizeUnits: shares(5),
+      bids: [{ priceMicros: market.bidMicros, sizeUnits: shares(1_000) }],
+      asks: [],
+      lastPriceMicros: market.bidMicros,
+    },
   }
 }
 

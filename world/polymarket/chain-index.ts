@@ -84,7 +84,7 @@ const changesOf = (logs: readonly Log[]): Changes => {
 }
 
 type Row = Omit<Activity, 'id'>
-type Context = { engine: Engine; wallet: string; hash: string }
+type Context = { engine: Engine; wallet: string; hash: string; isReceived: (token: string) => boolean }
 
 const rowOf = ({ engine, wallet, hash }: Context, fields: Partial<Row> & Pick<Row, 'type'>): Row => ({
   wallet,
@@ -124,7 +124,9 @@ const marketRows = (context: Context, market: Market, pair: Pair): Row[] => {
   const { payout, isReported } = stateOf(context.engine.venue, market.conditionId)
   const [yes, no] = pair
   const conditionId = market.conditionId
-  if (isReported && payout !== null && (yes < 0 || no < 0)) return redeemRows(context, market, pair, payout)
+  const isMoved = market.tokens.some(context.isReceived)
+  if (isReported && payout !== null && (yes < 0 || no < 0) && !isMoved)
+    return redeemRows(context, market, pair, payout)
   if (yes === no && yes > 0) return [rowOf(context, { type: 'SPLIT', conditionId, shares: yes, cash: yes })]
   if (yes === no && yes < 0) return [rowOf(context, { type: 'MERGE', conditionId, shares: -yes, cash: -yes })]
   return transferRows(context, market, pair)
@@ -166,8 +168,11 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
   for (const [hash, group] of groupByTransaction(logs)) {
     // Trades are known already.
     if (group.some(({ address }) => exchanges.includes(address.toLowerCase()))) continue
-    for (const [wallet, changes] of changesOf(group))
-      if (!known.has(`${hash} ${wallet}`)) rows.push(...walletRows({ engine, wallet, hash }, changes))
+    const all = changesOf(group)
+    const isReceived = (token: string) => [...all.values()].some((changes) => (changes.get(token) ?? 0n) > 0n)
+    for (const [wallet, changes] of all)
+      if (!known.has(`${hash} ${wallet}`))
+        rows.push(...walletRows({ engine, wallet, hash, isReceived }, changes))
   }
   engine.submit({ kind: 'scanned', block: to, rows })
 }

@@ -12,6 +12,8 @@ export const callToolName = 'call_operation'
 const foundDefault = 3
 const foundMax = 10
 const queryLengthMax = 500
+/** An answer costs one read, so its texts and schemas have a bound; the first operation is always whole. */
+const answerBytesMax = 16_384
 
 const findView: ToolView = {
   name: findToolName,
@@ -82,18 +84,27 @@ export function createFindOperation(byName: ReadonlyMap<string, OperationTool>):
       .map((name) => byName.get(name)!)
       .filter(isOffered)
       .slice(0, limit)
-    return answerResult(
-      {
-        operations: found.map(({ view: { name, title, description, inputSchema, annotations } }) => ({
-          name,
-          title,
-          description,
-          reads_only: annotations.readOnlyHint,
-          input_schema: inputSchema,
-        })),
-      },
-      {},
-      { replayed: false },
-    )
+    const all = found.map(foundView)
+    const operations = withinBytes(all, answerBytesMax)
+    const more = all.slice(operations.length).map(({ name }) => name)
+    return answerResult({ operations, ...(more.length > 0 && { more }) }, {}, { replayed: false })
   }
+}
+
+const foundView = ({ view: { name, title, description, inputSchema, annotations } }: OperationTool) => ({
+  name,
+  title,
+  description,
+  reads_only: annotations.readOnlyHint,
+  input_schema: inputSchema,
+})
+
+/** Returns the first of the items that have so many bytes together, and at least one. */
+export function withinBytes<Item>(items: readonly Item[], bytesMax: number): Item[] {
+  let bytes = 0
+  const end = items.findIndex((item, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(item))
+    return index > 0 && bytes > bytesMax
+  })
+  return end < 0 ? [...items] : items.slice(0, end)
 }

@@ -19,10 +19,13 @@ type Listening = {
 
 const listensPerUserMax = 10
 
+/** A place among the subscriptions of a user, from before the first await of its request. */
+type Place = { state: 'reserved' | 'taken' | 'given_back' }
+
 const isListen = (body: unknown): boolean => isRecord(body) && body.method === 'subscriptions/listen'
 
 export function createListChanges(onUserEvents: OnUserEvents) {
-  const opening = new AsyncLocalStorage<Listening & { key: string }>()
+  const opening = new AsyncLocalStorage<Listening & { key: string; place: Place }>()
   const open = createKeyCounts()
 
   const bus: ServerEventBus = {
@@ -31,7 +34,7 @@ export function createListChanges(onUserEvents: OnUserEvents) {
     subscribe(listener) {
       const client = opening.getStore()
       if (!client) return () => {}
-      const { userId, listKey } = client
+      const { userId, listKey, place } = client
       let { key } = client
       let checks = Promise.resolve()
       let isWaiting = false
@@ -42,7 +45,8 @@ export function createListChanges(onUserEvents: OnUserEvents) {
         key = found
         listener({ kind: 'tools_list_changed' })
       }
-      open.add(userId)
+      if (place.state !== 'reserved') open.add(userId)
+      place.state = 'taken'
       const events = onUserEvents(userId, () => {
         if (isWaiting) return
         isWaiting = true
@@ -72,7 +76,16 @@ export function createListChanges(onUserEvents: OnUserEvents) {
             retryAfterSeconds: 1,
           },
         )
-      return opening.run({ ...client, key: await listKey() }, request)
+      open.add(userId)
+      const place: Place = { state: 'reserved' }
+      try {
+        return await opening.run({ ...client, key: await listKey(), place }, request)
+      } finally {
+        if (place.state === 'reserved') {
+          place.state = 'given_back'
+          open.remove(userId)
+        }
+      }
     },
   }
 }

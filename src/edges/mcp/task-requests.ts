@@ -20,11 +20,12 @@ export type TaskRequests = {
 }
 
 export function createTaskRequests({ find, taskTtlMs }: Toolbox): TaskRequests | undefined {
-  const [reader, canceller] = ['tasks_get', 'tasks_cancel'].map(
-    (name) => find(name, mainSelection)?.invocable,
-  )
-  if (!reader || !canceller) return undefined
-  const call = async (operation: typeof reader, taskId: string, facts: CallFacts): Promise<unknown> => {
+  const names = ['tasks_get', 'tasks_cancel'] as const
+  if (names.some((name) => !find(name, mainSelection))) return undefined
+  const call = async (name: (typeof names)[number], taskId: string, facts: CallFacts): Promise<unknown> => {
+    // The address of a client serves the requests of the extension as far as it serves the tools.
+    const operation = find(name, facts.selection)?.invocable
+    if (!operation) throw new Fault('validation', `The address of this client does not serve \`${name}\``)
     const admitted = await operation.admit(facts)
     if (admitted.refusal) throw admitted.refusal
     const { input, ...options } = operation.readFlatInput({ task_id: taskId })
@@ -32,14 +33,14 @@ export function createTaskRequests({ find, taskTtlMs }: Toolbox): TaskRequests |
     return outcome.kind === 'answer' ? outcome.body : undefined
   }
   const get: TaskRequests['get'] = async (taskId, facts) =>
-    toProtocolTask((await call(reader, taskId, facts)) as ReadTask, taskTtlMs)
+    toProtocolTask((await call('tasks_get', taskId, facts)) as ReadTask, taskTtlMs)
   return {
     get,
     async update(taskId, facts) {
       await get(taskId, facts)
     },
     async cancel(taskId, facts) {
-      await call(canceller, taskId, facts).catch((error: unknown) => {
+      await call('tasks_cancel', taskId, facts).catch((error: unknown) => {
         if (!(error instanceof Fault && error.code === 'not_cancellable')) throw error
       })
     },

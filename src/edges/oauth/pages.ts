@@ -248,7 +248,7 @@ const choiceTexts: Record<ActingScope, string> = {
   earn: 'Deposit into the vault and withdraw, for you',
   chat: 'Chat for you, decide what a chat recommends, and spend your credits up to this amount',
   manage:
-    'Lower your limits, stop all trading, open payment pages for plans or end your plan, and send your events to its own server',
+    'Lower your limits, stop all trading, open payment pages for plans or end your plan, send your events to its own server, and acknowledge the disclaimer on prediction markets',
   propose:
     'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
 }

@@ -23,9 +23,9 @@ const about = 'Credits for paid operations.'
 
 export const contract = group('credits', about, {
   available: read('GET /v1/credits', {
-    summary: 'Credits that can be spent now, by origin',
+    summary: 'Credits that you can still spend, by origin',
     description:
-      'Use it to see the credits left for paid operations. Amounts are whole credits, not USD. Next: `credits_packs` shows the packs, and `subscriptions_plans` the plans, which bring credits too.',
+      'Use it to see how many credits are left for paid operations. Amounts are whole credits, not USD. Next: `credits_packs` shows the packs, and `subscriptions_plans` the plans, which bring credits too.',
     access: 'read',
     output: T.Object(
       {

@@ -41,7 +41,7 @@ const PredictionOrderWiped = T.Object(
   },
   { $id: 'PredictionOrderCancelledData', ...open },
 )
-const PredictionExitCancelled = T.Object(
+const PredictionExitData = T.Object(
   {
     venue: T.String({ description: 'The venue of the market' }),
     exit_id: T.String({ description: 'The exit, by its `id` in the list of open orders' }),
@@ -50,10 +50,10 @@ const PredictionExitCancelled = T.Object(
     condition_id: T.String({ description: 'Condition that the outcome belongs to' }),
     outcome_id: T.String({ description: 'The outcome that was bought' }),
     leg: OneOf(['tp', 'sl'] as const, { description: 'take-profit or stop-loss' }),
-    reason: T.String({ description: 'Why it sells nothing any more' }),
+    reason: T.String({ description: 'Why it sells nothing, now or any more' }),
     at: Time,
   },
-  { $id: 'PredictionExitCancelledData', ...open },
+  { $id: 'PredictionExitData', ...open },
 )
 
 export const predictionEvents = {
@@ -61,5 +61,6 @@ export const predictionEvents = {
   'predmkt.trade.confirmed': PredictionTradeEvent,
   'predmkt.trade.failed': PredictionTradeEvent,
   'predmkt.order.cancelled_by_venue': PredictionOrderWiped,
-  'predmkt.exit.cancelled': PredictionExitCancelled,
+  'predmkt.exit.cancelled': PredictionExitData,
+  'predmkt.exit.held_back': PredictionExitData,
 }

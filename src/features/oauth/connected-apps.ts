@@ -86,7 +86,7 @@ const acts: Record<string, string> = {
   trade: 'trade within your limits',
   earn: 'use the vault',
   chat: 'chat and spend your credits',
-  manage: 'lower your limits and stop trading',
+  manage: 'lower your limits, stop trading, and acknowledge the disclaimer on prediction markets',
   propose: 'ask you to raise limits, to add recipients and to link agents',
 }
 

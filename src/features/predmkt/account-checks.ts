@@ -42,8 +42,9 @@ export async function fundedWallet(
   return walletOfRow(row)
 }
 
-/** How long an answer of the venue about access counts. */
+/** How long an answer of the venue about access counts; a refusal is asked again sooner, because it may have ended. */
 const accessMs = 60_000
+const refusalMs = 5_000
 
 export type AccessCheck = {
   /** Throws if the venue lets the account only reduce, or not trade at all. */
@@ -56,15 +57,16 @@ export type AccessCheck = {
 export function createAccessCheck({ venue, clock }: Pick<PredmktDeps, 'venue' | 'clock'>): AccessCheck {
   const closedOnly = new Map<string, { atMs: number; isClosedOnly: boolean }>()
   let region: { atMs: number; isBlocked: boolean } | undefined
-  const isFresh = (atMs: number) => clock.now().getTime() - atMs < accessMs
+  const isFresh = (atMs: number, { isRefused }: { isRefused: boolean }) =>
+    clock.now().getTime() - atMs < (isRefused ? refusalMs : accessMs)
   const regionBlocked = async () => {
-    if (!region || !isFresh(region.atMs))
+    if (!region || !isFresh(region.atMs, { isRefused: region.isBlocked }))
       region = { atMs: clock.now().getTime(), isBlocked: (await venue.access()).isBlocked }
     return region.isBlocked
   }
   const accountClosed = async (userId: string, credentials: VenueCredentials) => {
     const known = closedOnly.get(userId)
-    if (known && isFresh(known.atMs)) return known.isClosedOnly
+    if (known && isFresh(known.atMs, { isRefused: known.isClosedOnly })) return known.isClosedOnly
     const isClosedOnly = await venue.isClosedOnly(credentials)
     if (closedOnly.size > 10_000) closedOnly.clear()
     closedOnly.set(userId, { atMs: clock.now().getTime(), isClosedOnly })

@@ -6,8 +6,9 @@ import { query } from '#store/query.ts'
 import type { PredictionAccountRow } from '#store/tables/predmkt.ts'
 import { cancelAtVenue } from './cancel-orders.ts'
 import { advanceExits, type ExitDeps } from './exits.ts'
-import { isSuspended } from './store/account-store.ts'
+import { hasRunningTask, isSuspended } from './store/account-store.ts'
 import { readAccount } from './venue-reading.ts'
+import { createVenueRedemptions } from './venue-redemptions.ts'
 
 /**
  * Compares accounts with the venue, each on one instance at a time: those with open orders, trades or exits all the
@@ -28,8 +29,11 @@ const rareMs = 60_000
 /** An account with nothing open is compared again after this time. */
 const restMs = 60 * 60_000
 
-export const createAccountSync = (deps: ExitDeps) => ({
+type SyncDeps = ExitDeps & { bookRedemptions: ReturnType<typeof createVenueRedemptions> }
+
+export const createAccountSync = (exitDeps: ExitDeps) => ({
   start(): AsyncDisposable {
+    const deps: SyncDeps = { ...exitDeps, bookRedemptions: createVenueRedemptions(exitDeps) }
     const running = new Set<Promise<void>>()
     const job = startPacedJob(() => syncDue(deps, running), {
       retryMs: idleMs,
@@ -46,7 +50,7 @@ export const createAccountSync = (deps: ExitDeps) => ({
 })
 
 /** Claims as many accounts as can be compared at once: a lease begins when its account has its turn. */
-async function syncDue(deps: ExitDeps, running: Set<Promise<void>>): Promise<number> {
+async function syncDue(deps: SyncDeps, running: Set<Promise<void>>): Promise<number> {
   const { clock, log } = deps
   const free = atOnceMax - running.size
   if (free === 0) return fullMs
@@ -93,7 +97,7 @@ async function claimDue({ db, venue, clock }: ExitDeps, max: number): Promise<Pr
   return [...rows, ...rested]
 }
 
-async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promise<void> {
+async function syncAccount(deps: SyncDeps, account: PredictionAccountRow): Promise<void> {
   const { db, venue, keys, clock } = deps
   const userId = account.user_id
   const credentials = await keys.of(userId)
@@ -110,9 +114,13 @@ async function syncAccount(deps: ExitDeps, account: PredictionAccountRow): Promi
   const { count, strays } = await advanceExits(deps, account, now)
   if (strays.length > 0) await cancelAtVenue(deps, { userId, orderIds: strays, credentials, now })
   const isIdle = state === 'idle' && count === 0
-  if (isIdle && (await isSuspended(db, userId))) await revokeKey(deps, userId, credentials)
+  await deps.bookRedemptions(account, { isIdle, now })
+  const isEnding = isIdle && (await isSuspended(db, userId))
+  // The account is compared again, because the key ends with the last task.
+  const isNeeded = isEnding && (await hasRunningTask(db, userId))
+  if (isEnding && !isNeeded) await revokeKey(deps, userId, credentials)
   const afterMs = state === 'lost' && count === 0 ? rareMs : againMs
-  await setNext(deps, account, isIdle ? null : later(clock.now(), afterMs))
+  await setNext(deps, account, isIdle && !isNeeded ? null : later(clock.now(), afterMs))
 }
 
 /** The venue does not know the key any more: the set-up makes a new one, and until then nothing can be compared. */

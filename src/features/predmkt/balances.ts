@@ -3,7 +3,7 @@ import { toAssetId } from '#kernel/money/chains.ts'
 import { usdcDecimals } from '#kernel/money/money.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
 import type { VenueMoney } from '#kernel/money/prediction-setup.ts'
-import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
+import type { PredictionMarket, SettlementState } from '#kernel/money/prediction-views.ts'
 import type { AccountRef, LedgerToken } from '#kernel/task/task.ts'
 import type { PredmktDeps } from './deps.ts'
 import { restingCash, restingShares, unsettledOf } from './store/order-store.ts'
@@ -71,21 +71,52 @@ export async function cashOf(deps: BalanceDeps, { userId, wallet }: WalletOf): P
   return spendable(units, restingUnits, held)
 }
 
+/** Refuses what a node says that does not show a block yet which another one has shown. */
+export function assertBlock({ number }: { number: bigint }, minBlock: bigint): void {
+  if (number < minBlock)
+    throw new Fault('unavailable', 'The node of the chain lags behind what was read before; try again later')
+}
+
 export async function chainShares(
   { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
   wallet: string,
   outcomes: readonly { market: Pick<PredictionMarket, 'protocol'>; outcomeId: string }[],
+  minBlock = 0n,
 ): Promise<bigint[]> {
   const money = moneyOf({ venue })
   if (outcomes.length === 0) return []
-  const { results } = await chain.views(
+  const { head, results } = await chain.views(
     outcomes.map(({ market, outcomeId }) => money.sharesCall(wallet, market, outcomeId)),
   )
+  assertBlock(head, minBlock)
   return results.map(({ success, data }) => {
     if (!success || data.length !== 66)
       throw new Fault('unavailable', 'The chain returned no shares; try again later')
     return BigInt(data)
   })
+}
+
+type Sold = { outcomeId: string; side: 'buy' | 'sell'; settlement: SettlementState }
+
+/** What the chain has of the outcomes whose sales have settled; none where it cannot be read now. */
+export async function sharesAfterSales(
+  deps: Pick<PredmktDeps, 'chain' | 'venue'>,
+  wallet: string,
+  trades: readonly Sold[],
+): Promise<Map<string, bigint>> {
+  const sales = trades.filter(({ side, settlement }) => side === 'sell' && settlement === 'confirmed')
+  const ids = [...new Set(sales.map(({ outcomeId }) => outcomeId))]
+  const outcomes = ids.map((outcomeId) => ({
+    outcomeId,
+    market: { protocol: deps.venue.protocolOf(outcomeId) ?? 'v1' },
+  }))
+  const units = await chainShares(deps, wallet, outcomes).catch((fault: unknown) => {
+    if (fault instanceof Fault) return []
+    throw fault
+  })
+  return new Map(
+    ids.flatMap((id, index) => (units[index] === undefined ? [] : [[id, units[index]] as const])),
+  )
 }
 
 export type SpendableShares = Spendable & { unsettledUnits: bigint }

@@ -12,13 +12,14 @@ export async function cancelAtVenue(
   { db, venue, transact }: PredmktDeps,
   { userId, orderIds, credentials, now }: Cancelled,
 ): Promise<CancelReply> {
-  await noteCancelAsked(db, orderIds)
+  const owner = { userId, venue: venue.name }
+  await noteCancelAsked(db, owner, orderIds)
   const reply = await venue.cancelOrders(orderIds, credentials)
   if (reply.type === 'answered')
     await transact(async (tx) => {
-      await lockAccount(tx, { userId, venue: venue.name })
+      await lockAccount(tx, owner)
       for (const orderId of reply.canceled)
-        await changeOrder(tx, { orderId, status: 'cancelled', isUnread: true, now })
+        await changeOrder(tx, { orderId, owner, status: 'cancelled', isUnread: true, now })
     })
   return reply
 }

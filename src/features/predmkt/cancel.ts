@@ -4,8 +4,16 @@ import { isUuid } from '#kernel/id.ts'
 import type { VenueCredentials } from '#kernel/money/prediction-venue.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
-import type { Admission, StepContext, StepResultOf, TaskProgress, TaskView, Tx } from '#kernel/task/task.ts'
+import type { Admission, EndResult, FailedResult, StepContext, TaskView, Tx } from '#kernel/task/task.ts'
 import { credentialsOf, tradingAccount } from './account-checks.ts'
+import {
+  type CancelStep,
+  type CancelTaskData,
+  cancelLists,
+  hasActed,
+  type CancelResult as Result,
+  withCancelLists,
+} from './cancel-end.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { laterTexts } from './order-submission.ts'
@@ -20,25 +28,7 @@ import { changeOrder, noteCancelAsked, openOrderRows } from './store/order-store
  */
 
 type CancelInput = PredmktInput<'cancel'>
-type CancelStep = 'begin' | 'list' | 'send'
-type CancelTaskData = {
-  owner: string
-  /** Orders at the venue; null until those of a market, of an outcome, or all are listed. */
-  order_ids: string[] | null
-  /** Exits that the gateway holds; null for those of a market, of an outcome, or all. */
-  exit_ids: string[] | null
-  market_id: string | null
-  outcome_id: string | null
-  /** Exits that have ended, and the orders of theirs that may be open. */
-  ended_exits?: string[]
-  exit_orders?: string[]
-  canceled?: string[]
-  not_canceled?: Record<string, string>
-  polls?: number
-  progress?: TaskProgress | null
-}
 type CancelTask = TaskView<CancelTaskData>
-type Result = StepResultOf<Partial<CancelTaskData>, CancelStep>
 
 const cancelMs = 10 * 60_000
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
@@ -55,7 +45,20 @@ export const createCancel = (deps: PredmktDeps) =>
       list: (task) => listOrders(deps, task),
       send: (task, context) => sendCancel(deps, task, context),
     },
+    completeEnd: (task, end) => completeEnd(deps, task as CancelTask, end),
   })
+
+/** Completes an end that no step has made: the cancel was itself cancelled, is over its deadline, or failed too often. */
+function completeEnd(deps: PredmktDeps, task: CancelTask, end: EndResult): EndResult {
+  if (!hasActed(task.data)) return end
+  const { error, ...failed } = end as EndResult & FailedResult
+  const message =
+    error.code === 'expired' ? 'The deadline passed before everything was cancelled' : error.message
+  return {
+    ...withCancelLists({ ...failed, error: { ...error, message } }, task.data),
+    writes: (tx) => scheduleSync(tx, ownerOf(deps, task), deps.clock.now()),
+  }
+}
 
 async function admitCancel(
   deps: PredmktDeps,
@@ -105,7 +108,7 @@ function endExits(deps: PredmktDeps, task: CancelTask, { now }: StepContext): Re
       const scope = { named, marketId, outcomeId }
       const ended = await cancelExits(tx, ownerOf(deps, task), { ...scope, now })
       const exitOrders = ended.flatMap(({ orders }) => orders)
-      await noteCancelAsked(tx, [...(orderIds ?? []), ...exitOrders])
+      await noteCancelAsked(tx, ownerOf(deps, task), [...(orderIds ?? []), ...exitOrders])
       // An exit with an order at the venue stands under the id of the order, unless it was named by its own.
       const shown = ended.filter(({ id, orders }) => exitIds?.includes(id) ?? orders.length === 0)
       return { data: { ended_exits: shown.map(({ id }) => id), exit_orders: exitOrders } }
@@ -118,8 +121,10 @@ async function listOrders(deps: PredmktDeps, task: CancelTask): Promise<Result> 
   const { db, venue } = deps
   const { order_ids: named, exit_orders: exitOrders = [], market_id, outcome_id } = task.data
   const known = named ?? []
-  if (named !== null)
-    return { next: 'send', data: { order_ids: [...new Set([...known, ...exitOrders])], polls: 0 } }
+  if (named !== null) {
+    const ids = [...new Set([...known, ...exitOrders])]
+    return { next: 'send', data: { order_ids: ids, is_sent: ids.length > 0, polls: 0 } }
+  }
   const filter = {
     ...(market_id !== null && { marketId: market_id }),
     ...(outcome_id !== null && { outcomeId: outcome_id }),
@@ -136,16 +141,17 @@ async function listOrders(deps: PredmktDeps, task: CancelTask): Promise<Result> 
     const ids = [...new Set([...listed.map(({ orderId }) => orderId), ...own, ...exitOrders])]
     return {
       next: 'send',
-      data: { order_ids: ids, polls: 0 },
+      data: { order_ids: ids, is_sent: ids.length > 0, polls: 0 },
       async writes(tx) {
         await lockAccount(tx, ownerOf(deps, task))
-        await noteCancelAsked(tx, ids)
+        await noteCancelAsked(tx, ownerOf(deps, task), ids)
       },
     }
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     if (fault.retryable) return later(task, { next: 'list', text: fault.message, afterMs: null })
-    return notExecuted({ code: fault.code, message: fault.message, upstream: 'Polymarket' })
+    const failed = notExecuted({ code: fault.code, message: fault.message, upstream: 'Polymarket' })
+    return withCancelLists(failed, task.data)
   }
 }
 
@@ -169,11 +175,13 @@ async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepCont
   switch (reply.type) {
     case 'answered':
       return afterAnswer(deps, task, { ...reply, batch, credentials, now })
-    case 'rejected':
+    case 'rejected': {
+      const failed = notExecuted({ code: reply.reason, message: reply.message, upstream: 'Polymarket' })
       return {
-        ...notExecuted({ code: reply.reason, message: reply.message, upstream: 'Polymarket' }),
+        ...withCancelLists(failed, afterRefusal(data, left, reply.message)),
         writes: (tx) => scheduleSync(tx, ownerOf(deps, task), now),
       }
+    }
     case 'later':
       return later(task, { next: 'send', text: laterTexts[reply.reason], afterMs: reply.retryAfterMs })
     default:
@@ -224,24 +232,29 @@ async function afterAnswer(
       },
     },
     async writes(tx) {
-      await lockAccount(tx, ownerOf(deps, task))
+      const owner = ownerOf(deps, task)
+      await lockAccount(tx, owner)
       for (const orderId of ended)
-        await changeOrder(tx, { orderId, status: 'cancelled', isUnread: true, now })
+        await changeOrder(tx, { orderId, owner, status: 'cancelled', isUnread: true, now })
     },
   }
 }
 
+/** The refusal of the first request that the venue got says that none of its orders has ended. */
+function afterRefusal(data: CancelTaskData, left: readonly string[], message: string): CancelTaskData {
+  const { polls = 0, canceled = [], not_canceled: refused = {} } = data
+  const isFirst = polls === 0 && canceled.length === 0 && Object.keys(refused).length === 0
+  if (polls > 0) return data
+  const named = Object.fromEntries(left.map((id) => [id, message]))
+  return { ...data, is_sent: !isFirst, not_canceled: { ...refused, ...named } }
+}
+
 function endCancel(deps: PredmktDeps, task: CancelTask, now: Date): Result {
-  const { exit_ids: asked, ended_exits: ended = [], canceled = [], not_canceled: refused = {} } = task.data
-  const missing = (asked ?? []).filter((id) => !ended.includes(id))
-  const notCanceled = {
-    ...refused,
-    ...Object.fromEntries(missing.map((id) => [id, 'The exit has ended'])),
-  }
+  const result = cancelLists(task.data)
   return {
     end: 'completed',
-    outcome: Object.keys(notCanceled).length > 0 ? 'partial' : 'executed',
-    result: { canceled: [...canceled, ...ended], not_canceled: notCanceled },
+    outcome: Object.keys(result.not_canceled).length > 0 ? 'partial' : 'executed',
+    result,
     writes: (tx: Tx) => scheduleSync(tx, ownerOf(deps, task), now),
   }
 }

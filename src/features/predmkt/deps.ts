@@ -18,7 +18,11 @@ import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { VenueKeys } from './store/venue-keys.ts'
 
-export type PredmktLimits = { minFundUsd: string }
+export type PredmktLimits = {
+  minFundUsd: string
+  /** Actions of one user that the relayer is asked for in a day. */
+  relaysPerDay: number
+}
 
 export type PredmktDeps = {
   db: Queryable

@@ -57,18 +57,25 @@ export const cancelledByVenue = (order: PredictionOrderRow, now: Date): NewEvent
   },
 })
 
-export const exitCancelled = (exit: PredictionExitRow, reason: string, now: Date): NewEvent => ({
-  type: 'predmkt.exit.cancelled',
-  subject: { kind: 'prediction_exit', id: exit.id },
-  data: {
-    venue: exit.venue,
-    exit_id: exit.id,
-    order_id: exit.entry_order_id,
-    task_id: exit.entry_task_id,
-    condition_id: exit.market_id,
-    outcome_id: exit.outcome_id,
-    leg: exit.leg,
-    reason,
-    at: now.toISOString(),
-  },
-})
+const exitEvent =
+  (type: string) =>
+  (exit: PredictionExitRow, reason: string, now: Date): NewEvent => ({
+    type,
+    subject: { kind: 'prediction_exit', id: exit.id },
+    data: {
+      venue: exit.venue,
+      exit_id: exit.id,
+      order_id: exit.entry_order_id,
+      task_id: exit.entry_task_id,
+      condition_id: exit.market_id,
+      outcome_id: exit.outcome_id,
+      leg: exit.leg,
+      reason,
+      at: now.toISOString(),
+    },
+  })
+
+/** The exit has ended without a sale. */
+export const exitCancelled = exitEvent('predmkt.exit.cancelled')
+/** The trigger of a stop-loss is reached, and the bid is too far below the price of the market. */
+export const exitHeldBack = exitEvent('predmkt.exit.held_back')

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
+  type BookFacts,
   type ExitFacts,
+  farText,
   goneText,
+  judgeStop,
   nextOfPair,
+  notReachedText,
   type OrderFacts,
   type PairFacts,
   releasesOf,
@@ -13,7 +17,15 @@ import {
 
 const shares = (count: number): bigint => BigInt(Math.round(count * 1e6))
 const now = new Date('2026-12-01T00:00:00Z')
-const book = { bidMicros: 400_000n, tickMicros: 10_000n, minSizeUnits: shares(5) }
+/** A narrow book with more shares on both sides than any purchase here has. */
+const bookAt = (bidMicros: bigint): BookFacts => ({
+  tickMicros: 10_000n,
+  minSizeUnits: shares(5),
+  bids: [{ priceMicros: bidMicros, sizeUnits: shares(1_000) }],
+  asks: [{ priceMicros: bidMicros + 20_000n, sizeUnits: shares(1_000) }],
+  lastPriceMicros: null,
+})
+const book = bookAt(400_000n)
 
 const order = (more: Partial<OrderFacts> = {}): OrderFacts => ({
   isEnded: true,
@@ -45,6 +57,7 @@ const exitOf = (leg: 'tp' | 'sl', state: ExitFacts['state'], more: Partial<ExitF
   taskId: state === 'executing' || state === 'resting' ? `${leg} task` : null,
   isTaskRunning: false,
   taskError: null,
+  error: null,
   triggerMicros: leg === 'tp' ? 600_000n : 300_000n,
   triggerPercentage: null,
   attempts: 0,
@@ -72,7 +85,7 @@ describe('the exits of a purchase', () => {
     const exits = [exitOf('sl', 'executing'), exitOf('tp', 'resting')]
     const step = nextOfPair(pairOf({ sales: [sold, saleOf('tp')], exits }))
     assert.deepEqual(statesOf(step), { sl: 'watched', tp: 'waiting' })
-    const bid = { ...book, bidMicros: 200_000n }
+    const bid = bookAt(200_000n)
     const next = nextOfPair(
       pairOf({ sales: [sold, saleOf('tp')], exits: [exitOf('sl', 'watched')], book: bid }),
     )
@@ -114,7 +127,7 @@ describe('the exits of a purchase', () => {
   })
 
   test('a sale replaces the order of the other exit, and sells what that one has left', () => {
-    const bid = { ...book, bidMicros: 200_000n }
+    const bid = bookAt(200_000n)
     const resting = live('tp', { matchedUnits: shares(60), openUnits: shares(60) })
     const pair = pairOf({
       sales: [resting],
@@ -124,7 +137,12 @@ describe('the exits of a purchase', () => {
     const { moves } = nextOfPair({ ...pair, freeUnits: 0n })
     assert.deepEqual(
       moves.map(({ state, sale }) => [state, sale]),
-      [['executing', { type: 'match', sizeUnits: shares(40), priceMicros: null, replaces: ['tp order'] }]],
+      [
+        [
+          'executing',
+          { type: 'match', sizeUnits: shares(40), priceMicros: 160_000n, replaces: ['tp order'] },
+        ],
+      ],
     )
     // The cancel has crossed another fill, which the order shows before the list of trades, or the other way round.
     for (const more of [
@@ -139,7 +157,7 @@ describe('the exits of a purchase', () => {
   })
 
   test('one exit executes at a time, and an order that no exit stands for is cancelled', () => {
-    const bid = { ...book, bidMicros: 200_000n }
+    const bid = bookAt(200_000n)
     const waiting = [exitOf('tp', 'waiting'), exitOf('sl', 'watched')]
     const both = nextOfPair(pairOf({ exits: waiting, book: bid }))
     assert.deepEqual(statesOf(both), { sl: 'executing' })
@@ -197,7 +215,7 @@ describe('the exits of a purchase', () => {
     const [move] = nextOfPair(pairOf({ exits })).moves
     assert.deepEqual([move?.state, move?.attempts, move?.error], ['watched', 3, error])
     const other = { exits: [exitOf('tp', 'waiting'), exitOf('sl', 'watched')], freeUnits: 0n }
-    const bids = { ...book, bidMicros: 200_000n }
+    const bids = bookAt(200_000n)
     assert.deepEqual(
       nextOfPair(pairOf({ ...other, book: bids })).moves.map(({ state, attempts }) => [state, attempts]),
       [
@@ -206,7 +224,7 @@ describe('the exits of a purchase', () => {
       ],
     )
     const held = exitOf('sl', 'watched', { retryAt: new Date(now.getTime() + 1) })
-    const bid = { ...book, bidMicros: 200_000n }
+    const bid = bookAt(200_000n)
     assert.deepEqual(nextOfPair(pairOf({ exits: [held], book: bid })).moves, [])
     const percent = exitOf('tp', 'waiting', { triggerMicros: null, triggerPercentage: 123_400n })
     assert.equal(nextOfPair(pairOf({ exits: [percent] })).moves[0]?.triggerMicros, 450_000n)
@@ -219,6 +237,46 @@ describe('the exits of a purchase', () => {
       const exits = [exitOf('sl', state), exitOf('tp', state)]
       const step = nextOfPair(pairOf({ exits, isMarketOver: true, book: undefined }))
       assert.deepEqual(statesOf(step), { sl: 'cancelled', tp: 'cancelled' })
+    }
+  })
+
+  test('a stop-loss sells nothing to a bid far below the trigger and the price of the market, and goes on watching', () => {
+    const thin = (bid: bigint, lastPriceMicros: bigint | null): BookFacts => ({
+      ...book,
+      bids: [{ priceMicros: bid, sizeUnits: shares(1_000) }],
+      asks: [{ priceMicros: 450_000n, sizeUnits: shares(1_000) }],
+      lastPriceMicros,
+    })
+    const stopAt = (seen: BookFacts) => judgeStop({ triggerMicros: 300_000n, sizeUnits: shares(100) }, seen)
+    const sells = (priceMicros: bigint) => ({ type: 'sell', priceMicros })
+    // Somebody has sold to the honest bids, the last of which was 0.28, and leaves a bid of their own.
+    assert.deepEqual(stopAt(thin(10_000n, 280_000n)), { type: 'far' })
+    assert.deepEqual(stopAt(thin(210_000n, 280_000n)), sells(210_000n))
+    assert.deepEqual(stopAt(thin(210_000n, 400_000n)), { type: 'far' })
+    assert.deepEqual(stopAt(thin(10_000n, null)), { type: 'far' })
+    assert.deepEqual(stopAt(thin(60_000n, 80_000n)), sells(60_000n))
+    assert.deepEqual(stopAt(thin(310_000n, 280_000n)), { type: 'not_reached' })
+    assert.deepEqual(stopAt({ ...book, bids: [] }), { type: 'not_reached' })
+    // A narrow book counts once it has as many shares as the exit on both sides.
+    assert.deepEqual(stopAt({ ...bookAt(100_000n), lastPriceMicros: 400_000n }), sells(90_000n))
+    const own = { ...bookAt(100_000n), lastPriceMicros: 400_000n }
+    own.asks = [{ priceMicros: 120_000n, sizeUnits: shares(99) }]
+    assert.deepEqual(stopAt(own), { type: 'far' })
+
+    const watched = exitOf('sl', 'watched')
+    const [held] = nextOfPair(pairOf({ exits: [watched], book: thin(10_000n, 280_000n) })).moves
+    assert.deepEqual([held?.state, held?.error, held?.sale], ['watched', farText, undefined])
+    const notified = exitOf('sl', 'watched', { error: farText })
+    assert.deepEqual(nextOfPair(pairOf({ exits: [notified], book: thin(10_000n, 280_000n) })).moves, [])
+    const [move] = nextOfPair(pairOf({ exits: [notified], book: thin(250_000n, 280_000n) })).moves
+    assert.deepEqual([move?.state, move?.sale?.priceMicros], ['executing', 210_000n])
+  })
+
+  test('a stop-loss whose price has moved before the signature is watched at once', () => {
+    for (const taskError of [farText, notReachedText]) {
+      const exits = [exitOf('sl', 'executing', { taskError })]
+      const [move] = nextOfPair(pairOf({ exits })).moves
+      assert.deepEqual([move?.state, move?.attempts], ['watched', undefined], taskError)
     }
   })
 })

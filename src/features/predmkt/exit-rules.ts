@@ -1,5 +1,6 @@
 import { mulDiv } from '#kernel/money/money.ts'
 import type { PredictionExitRow } from '#store/tables/predmkt.ts'
+import { leastPriceMicros, middleMicros, type Prices } from './trade-bound.ts'
 
 /**
  * What the exits of one purchase do next, by what its shares show. An exit ends only once no share of the purchase is
@@ -49,6 +50,8 @@ export type ExitFacts = Pick<PredictionExitRow, 'id' | 'leg' | 'state'> & {
   isTaskRunning: boolean
   /** Why the last task of the exit sold nothing. */
   taskError: string | null
+  /** Why the exit has not sold when it was last tried. */
+  error: string | null
   triggerMicros: bigint | null
   triggerPercentage: bigint | null
   /** Attempts in a row that sold nothing. */
@@ -56,7 +59,7 @@ export type ExitFacts = Pick<PredictionExitRow, 'id' | 'leg' | 'state'> & {
   /** An exit that could not sell waits until then. */
   retryAt: Date | null
 }
-export type BookFacts = { bidMicros: bigint | null; tickMicros: bigint; minSizeUnits: bigint }
+export type BookFacts = Prices & { tickMicros: bigint; minSizeUnits: bigint }
 export type PairFacts = {
   now: Date
   entry: EntryFacts
@@ -74,8 +77,7 @@ export type ExitSale = {
   /** Rests in the book at its price, or matches at once. */
   type: 'rest' | 'match'
   sizeUnits: bigint
-  /** Null leaves the price to the book. */
-  priceMicros: bigint | null
+  priceMicros: bigint
   /** Orders of the purchase's other exit that hold the shares. */
   replaces: string[]
 }
@@ -208,6 +210,9 @@ function armAgain(exit: ExitFacts, pair: Pair, own: readonly SaleFacts[]): ExitM
   const state = exit.leg === 'sl' ? 'watched' : 'waiting'
   const hasSold = own.some((sale) => soldUnits(sale) > 0n)
   if (hasSold || exit.state === 'resting') return { exit, state, attempts: 0 }
+  // The price has moved before the signature: the exit goes on watching it without a pause.
+  if (exit.taskError === farText) return { exit, state, error: farText }
+  if (exit.taskError === notReachedText) return { exit, state }
   return { ...holdBack(exit, exit.taskError ?? 'The sale was not executed'), state }
 }
 
@@ -269,6 +274,32 @@ function triggerOf(
   return min(onTick, dollar - tickMicros)
 }
 
+export const farText =
+  'No bid is within a quarter of the trigger, or of the price of the market if it is lower'
+export const notReachedText = 'The bid is above the trigger again'
+
+/**
+ * The lowest price at which a stop-loss sells. Somebody who empties a thin book and leaves a bid of their own would get
+ * the shares for nothing otherwise.
+ */
+export function stopLeastMicros(triggerMicros: bigint, book: BookFacts, sizeUnits: bigint): bigint {
+  const market = middleMicros(book, sizeUnits) ?? book.lastPriceMicros ?? triggerMicros
+  return leastPriceMicros(min(triggerMicros, market), book.tickMicros)
+}
+
+type StopSale = { triggerMicros: bigint; sizeUnits: bigint }
+
+/** Whether a stop-loss sells now: its trigger is reached, and the bid is not far below the price of the market. */
+export function judgeStop(
+  { triggerMicros, sizeUnits }: StopSale,
+  book: BookFacts,
+): { type: 'sell'; priceMicros: bigint } | { type: 'not_reached' | 'far' } {
+  const bid = book.bids[0]?.priceMicros
+  if (bid === undefined || bid > triggerMicros) return { type: 'not_reached' }
+  const priceMicros = stopLeastMicros(triggerMicros, book, sizeUnits)
+  return bid < priceMicros ? { type: 'far' } : { type: 'sell', priceMicros }
+}
+
 /** Sells once the bid has reached the price. */
 function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   const { leg, triggerMicros } = exit
@@ -278,14 +309,17 @@ function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   if (triggerMicros === null || !book || isHeldBack(exit, pair.now)) return undefined
   // A sale that failed has left enough for an order in the book.
   if (leg === 'tp' && pair.leftUnits >= book.minSizeUnits) return { exit, state: 'waiting' }
-  if (pair.isExecuting || book.bidMicros === null) return undefined
-  const isReached = leg === 'tp' ? book.bidMicros >= triggerMicros : book.bidMicros <= triggerMicros
-  if (!isReached) return undefined
+  const bid = book.bids[0]?.priceMicros
+  if (pair.isExecuting || bid === undefined) return undefined
+  const stop = leg === 'sl' ? judgeStop({ triggerMicros, sizeUnits: pair.leftUnits }, book) : undefined
+  if (stop?.type === 'far')
+    return exit.error === farText ? undefined : { exit, state: exit.state, error: farText }
+  if (stop ? stop.type === 'not_reached' : bid < triggerMicros) return undefined
   const heldUnits =
     pair.freeUnits === undefined ? pair.leftUnits : pair.freeUnits + sum(openSales.map(restUnits))
   const sizeUnits = min(pair.leftUnits, heldUnits)
   if (sizeUnits < leastUnits) return holdBack(exit, heldText)
-  const priceMicros = leg === 'tp' ? triggerMicros : null
+  const priceMicros = stop?.type === 'sell' ? stop.priceMicros : triggerMicros
   const replaces = openSales.map(({ orderId }) => orderId)
   return { exit, state: 'executing', sale: { type: 'match', sizeUnits, priceMicros, replaces } }
 }

@@ -14,7 +14,7 @@ import type { PredictionExitRow } from '#store/tables/predmkt.ts'
 import { credentialsOf } from './account-checks.ts'
 import { sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { leastUnits, sellableUnits } from './exit-rules.ts'
+import { farText, judgeStop, leastUnits, notReachedText, sellableUnits } from './exit-rules.ts'
 import type { OrderDeps } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
 import type { OrderStepName, OrderTaskData } from './order-task.ts'
@@ -145,7 +145,8 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   const { db } = deps
   const { userId, data } = task
   const { wallet, terms, entry_order_id: entryId } = data
-  if (!(await isExecuted(deps, task))) return cancelled
+  const exit = await exitOfTask(db, task.id)
+  if (exit?.state !== 'executing') return cancelled
   const pair = entryId === undefined ? undefined : await pairOf(db, entryId, context.now)
   if (!pair) return nothingLeft
   const { row } = pair
@@ -153,7 +154,10 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: row.outcome_id })
   const sizeUnits = sellableUnits(pair, freeUnits)
   if (sizeUnits < leastUnits) return nothingLeft
-  const sized = { ...terms, sizeUnits: String(sizeUnits) }
+  const stop = exit.leg === 'sl' ? await judgeNow(deps, exit, sizeUnits) : undefined
+  if (stop && stop.type !== 'sell') return stop.type === 'far' ? tooFar : notReached
+  const priceMicros = stop ? String(stop.priceMicros) : terms.priceMicros
+  const sized = { ...terms, sizeUnits: String(sizeUnits), priceMicros }
   const result = addToResult(await sign({ ...task, data: { ...data, terms: sized } }, context), {
     data: { terms: sized },
   })
@@ -165,6 +169,19 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   }
   return { ...result, sign: { ...result.sign, build: checked } }
 }
+
+/** Judges a stop-loss by the book of this moment, because some time has passed since it was watched. */
+async function judgeNow(
+  { venue }: PredmktDeps,
+  { outcome_id: outcomeId, trigger_price: triggerMicros }: PredictionExitRow,
+  sizeUnits: bigint,
+) {
+  if (triggerMicros === null) throw new Error('a stop-loss executes without a trigger')
+  return judgeStop({ triggerMicros, sizeUnits }, await venue.book(outcomeId))
+}
+
+const tooFar = notExecuted({ code: 'insufficient_liquidity', message: farText, retryable: true })
+const notReached = notExecuted({ code: 'not_filled', message: notReachedText, retryable: true })
 
 const nothingLeft = notExecuted({
   code: 'no_position',

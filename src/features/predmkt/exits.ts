@@ -3,18 +3,19 @@ import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { VenueWallet } from '#kernel/money/prediction-actions.ts'
-import type { Book } from '#kernel/money/prediction-views.ts'
+import type { Book, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Admission, TaskKind, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import { chainShares, sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { exitCancelled } from './events.ts'
+import { exitCancelled, exitHeldBack } from './events.ts'
 import {
   type BookFacts,
   type ExitMove,
   type ExitSale,
+  farText,
   isComplete,
   leftUnits,
   nextOfPair,
@@ -24,7 +25,7 @@ import {
 import type { ExitTaskData } from './exit-task.ts'
 import { orderFacts, orderMs } from './order-admission.ts'
 import type { StoredTerms } from './order-task.ts'
-import { walletOfRow } from './store/account-store.ts'
+import { lockAccount, walletOfRow } from './store/account-store.ts'
 import { openPairs, type Pair, release } from './store/exit-facts.ts'
 import { changeExit, lockExits } from './store/exit-store.ts'
 import { noteCancelAsked } from './store/order-store.ts'
@@ -48,7 +49,7 @@ const readsMax = 4
 export type BookReader = {
   /** The book of an outcome; undefined where the venue shows none. */
   of(outcomeId: string): Promise<Book | undefined>
-  isOver(outcomeId: string): Promise<boolean>
+  isOver(marketId: string): Promise<boolean>
 }
 
 export function createBookReader({ venue }: Pick<PredmktDeps, 'venue'>): BookReader {
@@ -60,11 +61,16 @@ export function createBookReader({ venue }: Pick<PredmktDeps, 'venue'>): BookRea
     loadsMax: readsMax,
     keysMax: batchMax,
   })
+  const loadMarket = createBatchLoader<string, PredictionMarket>({
+    load: (ids) => venue.marketsById(ids),
+    loadsMax: readsMax,
+    keysMax: batchMax,
+  })
   return {
     of: (outcomeId) => books.get(outcomeId, () => load(outcomeId)),
-    isOver: (outcomeId) =>
-      over.get(outcomeId, async () => {
-        const market = await venue.market({ outcomeId })
+    isOver: (marketId) =>
+      over.get(marketId, async () => {
+        const market = await loadMarket(marketId)
         return market !== undefined && (market.isClosed || market.payoutMicros !== null)
       }),
   }
@@ -85,6 +91,7 @@ export async function advanceExits(
   const pairs = await openPairs(deps.db, owner, now)
   const strays: string[] = []
   const endsAt = later(deps.clock.now(), roundMs)
+  await readTogether(deps, pairs)
   const pending = [...pairs]
   const work = async (): Promise<void> => {
     for (let pair = pending.shift(); pair && deps.clock.now() < endsAt; pair = pending.shift())
@@ -109,11 +116,17 @@ function logFailure(
   log[level]({ error, ...where }, 'exits not advanced; the next round tries again')
 }
 
+const isArmed = ({ entry, exits }: Pair): boolean =>
+  isComplete(entry) && exits.some(({ state }) => state === 'waiting' || state === 'watched')
+
+/** Reads the books of all exits and the markets of those without a bid by few requests, before each is compared. */
+async function readTogether(deps: ExitDeps, pairs: readonly Pair[]): Promise<void> {
+  await Promise.all(pairs.filter(isArmed).map(({ row }) => bookOf(deps, row)))
+}
+
 async function advancePair(deps: ExitDeps, watched: Watched, pair: Pair): Promise<string[]> {
   const { row } = pair
-  const isArmed =
-    isComplete(pair.entry) && pair.exits.some(({ state }) => state === 'waiting' || state === 'watched')
-  const seen = isArmed ? await bookOf(deps, row.outcome_id) : noBook
+  const seen = isArmed(pair) ? await bookOf(deps, row) : noBook
   const facts: PairFacts = { ...pair, ...seen, now: watched.now, freeUnits: undefined }
   let step = nextOfPair(facts)
   if (step.moves.some(({ sale }) => sale)) {
@@ -130,16 +143,12 @@ const noBook = { book: undefined, isMarketOver: false }
 /** Without the book exits still follow their orders, and none is armed. */
 async function bookOf(
   deps: ExitDeps,
-  outcomeId: string,
+  { outcome_id: outcomeId, market_id: marketId }: PredictionOrderRow,
 ): Promise<{ book: BookFacts | undefined; isMarketOver: boolean }> {
   const { books } = deps
   try {
     const book = await books.of(outcomeId)
-    const bidMicros = book?.bids[0]?.priceMicros ?? null
-    return {
-      book: book && { bidMicros, tickMicros: book.tickMicros, minSizeUnits: book.minSizeUnits },
-      isMarketOver: bidMicros === null && (await books.isOver(outcomeId)),
-    }
+    return { book, isMarketOver: book?.bids[0] === undefined && (await books.isOver(marketId)) }
   } catch (error) {
     logFailure(deps, { error, outcome: outcomeId })
     return noBook
@@ -174,12 +183,14 @@ async function apply(deps: ExitDeps, watched: Watched, { pair, moves }: Moves): 
         ...(taskId !== undefined && { exit_task_id: taskId }),
       })
     }
-    const ended = moves.flatMap(({ exit, state, error }) => {
+    const found = moves.flatMap(({ exit, state, error }) => {
       const row = pair.rows.find(({ id }) => id === exit.id)
-      return row && state === 'cancelled' && error !== undefined ? exitCancelled(row, error, now) : []
+      if (!row || error === undefined) return []
+      if (state === 'cancelled') return exitCancelled(row, error, now)
+      return error === farText && row.error !== farText ? exitHeldBack(row, error, now) : []
     })
-    if (ended.length > 0) await events.add(tx, userId, ended)
-    return ended.length > 0
+    if (found.length > 0) await events.add(tx, userId, found)
+    return found.length > 0
   })
   if (hasEvents) events.notify(userId)
 }
@@ -201,7 +212,7 @@ async function start(
     counted_units: '0',
     replaces: sale.replaces,
   }
-  await noteCancelAsked(tx, sale.replaces)
+  await noteCancelAsked(tx, { userId, venue: deps.venue.name }, sale.replaces)
   const action = { userId, ...orderFacts(deps, 0n), principal: 'gateway' as const }
   const spend = { action, grant: exitGrant(chain.row.id), check: () => policy.check(action) }
   const admission: Admission = { data, first: 'release', deadlineMs: orderMs, spend }
@@ -217,7 +228,8 @@ const termsOfSale = (
   timeInForce: type === 'rest' ? 'gtc' : 'fak',
   postOnly: false,
   expiresAt: null,
-  priceMicros: priceMicros === null ? null : String(priceMicros),
+  priceMicros: String(priceMicros),
+  boundMicros: null,
   sizeUnits: String(sizeUnits),
   allInUnits: null,
   maxFeeUnits: null,
@@ -248,12 +260,19 @@ async function releaseMissing(
     outcomes.map(([outcomeId, [pair]]) => ({ outcomeId, market: { protocol: pair!.row.protocol } })),
   )
   await transact(async (tx) => {
+    await lockAccount(tx, { userId, venue: venue.name })
+    const current = new Map(
+      (await openPairs(tx, { userId, venue: venue.name }, now)).map((pair) => [pair.row.order_id, pair]),
+    )
     await query(tx, 'update prediction_account set shares_read_at = $3 where user_id = $1 and venue = $2', [
       userId,
       venue.name,
       now,
     ])
-    for (const [index, [, lots]] of outcomes.entries()) {
+    for (const [index, [, read]] of outcomes.entries()) {
+      const lots = read.flatMap(({ row }) => current.get(row.order_id) ?? [])
+      // The chain was read before the lock, so that what has been bought or matched since is compared next time.
+      if (lots.some(isOpen) || sumLeft(lots) > sumLeft(read)) continue
       const units = lots.map((pair) => ({ id: pair.row.order_id, leftUnits: leftUnits(pair) }))
       const releases = releasesOf(units, heldUnits[index] ?? 0n)
       const isMissing = lots.every(({ row }) => row.short_since && now >= later(row.short_since, missingMs))
@@ -269,6 +288,8 @@ async function releaseMissing(
     }
   })
 }
+
+const sumLeft = (lots: readonly Pair[]): bigint => lots.reduce((sum, pair) => sum + leftUnits(pair), 0n)
 
 const byTime = (a: Pair, b: Pair): number =>
   a.row.at.getTime() - b.row.at.getTime() || a.row.order_id.localeCompare(b.row.order_id)

@@ -6,6 +6,7 @@ import type { PredmktDeps } from './deps.ts'
 import type { FoundRelay } from './relay-action.ts'
 import { nonceOnChain, relayerOf } from './relay-outcome.ts'
 import { nonceKind } from './signed-effect.ts'
+import { isWalletTaken } from './store/account-store.ts'
 import { venueUnitsOf, type WithdrawTaskData } from './withdraw-admission.ts'
 
 /**
@@ -24,8 +25,8 @@ const blocksMax = 40_000n
 
 export async function findLostTransfer(
   deps: Deps,
-  { userId, data, createdAt }: Task,
-): Promise<FoundRelay | undefined> {
+  { id, userId, data, createdAt }: Task,
+): Promise<FoundRelay | 'taken' | undefined> {
   const { db, venue, chain } = deps
   const { wallet, account } = data
   const next = (await nonceOnChain(deps, wallet.wallet)) ?? 0n
@@ -43,6 +44,8 @@ export async function findLostTransfer(
   const hashes = [...new Set([...lost.flatMap((nonce) => listed.get(nonce) ?? []), ...unlisted])].filter(
     (hash) => !ofKnown.has(hash),
   )
+  // A transfer that was read may be that of a task that has not booked it yet: it books it as it releases the wallet.
+  if (hashes.length > 0 && (await isWalletTaken(db, { userId, venue: venue.name }, id))) return 'taken'
   const booked = await query<{ tx_hash: string }>(
     db,
     `select lower(tx_hash) as tx_hash from prediction_transfer

@@ -15,6 +15,7 @@ import { moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { FundTaskData } from './fund-task.ts'
+import { assertRelays } from './relay-allowance.ts'
 import { relayerOf } from './relay-outcome.ts'
 import { accountOf, walletOfRow } from './store/account-store.ts'
 
@@ -221,6 +222,7 @@ async function fundWrap(
   }
   if (place === 'deposit_wallet') {
     await assertInWallet(deps, wallet.wallet, { token, units })
+    await assertRelays(deps, userId, { isExit: false })
     return { first: 'relay', data }
   }
   const spend = await wrapSpend(deps, { userId, account, to: wallet.wallet, token, units })

@@ -164,7 +164,12 @@ export const marketEntries = {
         }),
       ),
       resolution_minutes: T.Optional(
-        T.Integer({ minimum: 1, maximum: 1_440, default: 10, description: 'Minutes between two prices' }),
+        T.Integer({
+          minimum: 1,
+          maximum: 1_440,
+          description:
+            'Minutes between two prices: 10 without it, or as many as `interval` needs for 10,000 prices, which is the most; `max` counts as a year',
+        }),
       ),
     }),
     output: PriceHistory,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { quoteRequestOf } from './market-views.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { quoteRequestOf, stepMinutesOf } from './market-views.ts'
 
 test('a quote asks the book for its amount, within its worst price', () => {
   assert.deepEqual(
@@ -16,4 +17,15 @@ test('a quote asks the book for its amount, within its worst price', () => {
     spend: { type: 'sell', sizeUnits: 3_000_000n },
     worstPriceMicros: null,
   })
+})
+
+test('a price history has at most 10,000 prices', () => {
+  const steps = (['1h', '1d', '1w', '1m', 'max'] as const).map((window) => stepMinutesOf(window, undefined))
+  assert.deepEqual(steps, [10, 10, 10, 10, 53])
+  assert.deepEqual([stepMinutesOf('1d', 1), stepMinutesOf('1m', 5), stepMinutesOf('max', 60)], [1, 5, 60])
+  for (const window of ['1w', '1m', 'max'] as const)
+    assert.throws(
+      () => stepMinutesOf(window, 1),
+      (error) => error instanceof Fault && error.code === 'validation',
+    )
 })

@@ -3,6 +3,7 @@ import { invalid, notFound } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
+import { type PriceWindow, pricePointsMax } from '#kernel/money/prediction-venue.ts'
 import type { BookLevel, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -102,10 +103,15 @@ export const createMarketViews = (deps: MarketDeps) => {
       }
     },
     async prices(
-      { outcome_id: outcomeId, interval = '1d', resolution_minutes = 10 }: PredmktInput<'prices'>,
+      { outcome_id: outcomeId, interval = '1d', resolution_minutes }: PredmktInput<'prices'>,
       userId: string,
     ) {
-      const points = await views.prices(userId, outcomeId, interval, resolution_minutes)
+      const points = await views.prices(
+        userId,
+        outcomeId,
+        interval,
+        stepMinutesOf(interval, resolution_minutes),
+      )
       return {
         venue: 'polymarket' as const,
         outcome_id: outcomeId,
@@ -115,6 +121,28 @@ export const createMarketViews = (deps: MarketDeps) => {
     },
     quote: (input: PredmktInput<'quote'>, userId: string) => quoteOf(deps, input, userId),
   }
+}
+
+const windowMinutes: Readonly<Record<PriceWindow, number>> = {
+  '1h': 60,
+  '6h': 360,
+  '1d': 1_440,
+  '1w': 10_080,
+  '1m': 44_640,
+  max: 525_600,
+}
+const stepMinutesDefault = 10
+
+/** Returns the minutes between two prices, of which a window has a bounded number. */
+export function stepMinutesOf(window: PriceWindow, asked: number | undefined): number {
+  const least = Math.ceil(windowMinutes[window] / pricePointsMax)
+  if (asked === undefined) return Math.max(least, stepMinutesDefault)
+  if (asked >= least) return asked
+  throw invalid(
+    'resolution_minutes',
+    'greater_than_equal',
+    `Input should be at least ${least} for \`interval\` ${window}, which has at most ${pricePointsMax} prices`,
+  )
 }
 
 /** What of the book a quote counts, by its input. */

@@ -1,10 +1,13 @@
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { OutcomeOrder } from '#kernel/money/prediction-views.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
-import { tradingAccount } from './account-checks.ts'
+import { setupIncomplete, tradingAccount } from './account-checks.ts'
+import type { AccountViews } from './account-views.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { orderEntries } from './order-contract.ts'
+import { accountOf } from './store/account-store.ts'
 import { openExits } from './store/exit-store.ts'
 import { openOrderRows } from './store/order-store.ts'
 
@@ -16,13 +19,15 @@ type OrderView = View['orders'][number]
 const usd = (units: bigint): string => fromUnits(units, usdcDecimals)
 
 export const createOpenOrders =
-  (deps: PredmktDeps) =>
+  (deps: PredmktDeps & { accountViews: Pick<AccountViews, 'openOrders'> }) =>
   async (userId: string): Promise<View> => {
-    const { db, venue, clock } = deps
-    const { credentials } = await tradingAccount(deps, userId)
+    const { db, venue, clock, accountViews } = deps
     const owner = { userId, venue: venue.name }
+    // A user who has no account at the venue has no order there.
+    if (!(await accountOf(db, owner))) return { orders: [], as_of: clock.now().toISOString() }
+    const { credentials } = await tradingAccount(deps, userId)
     const [listed, rows, exits] = await Promise.all([
-      venue.openOrders({}, credentials),
+      accountViews.openOrders(userId, credentials).catch(throwMissingKey),
       openOrderRows(db, owner),
       openExits(db, owner),
     ])
@@ -38,6 +43,11 @@ export const createOpenOrders =
       as_of: clock.now().toISOString(),
     }
   }
+
+/** A key that the venue does not take any more is one that the set-up lacks. */
+function throwMissingKey(fault: unknown): never {
+  throw fault instanceof Fault && fault.extras.reason === 'key_invalid' ? setupIncomplete(['key']) : fault
+}
 
 const protocolView = (protocol: string | undefined) => (protocol === 'v2' ? 'v2' : 'v1')
 

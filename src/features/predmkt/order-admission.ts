@@ -6,6 +6,7 @@ import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import { type AccessCheck, type TradingAccount, tradingAccount } from './account-checks.ts'
+import type { AdmissionReads } from './admission-reads.ts'
 import {
   cashAccount,
   cashLedgerToken,
@@ -22,19 +23,18 @@ import { exitTermsOf } from './exit-request.ts'
 import {
   assertOnGrid,
   cashFor,
-  marketOf,
   type OrderInput,
   type OrderTerms,
   orderTerms,
   toVenueTerms,
 } from './order-request.ts'
 import { type OrderTaskData, storedTerms } from './order-task.ts'
-import { boundSale } from './sale-bound.ts'
 import { assertExitRoom } from './store/exit-store.ts'
+import { boundTrade } from './trade-prices.ts'
 
 /** An order is refused here, before a task exists, wherever the venue would refuse it. */
 
-export type OrderDeps = PredmktDeps & { access: AccessCheck }
+export type OrderDeps = PredmktDeps & { access: AccessCheck; reads: AdmissionReads }
 /** How long an order is placed, and its matches are followed before an operator looks into it. */
 export const orderMs = 10 * 60_000
 
@@ -60,13 +60,14 @@ export const admitOrder = (deps: OrderDeps) =>
 async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attempt): Promise<OrderRequest> {
   await assertAcknowledged(deps, userId)
   const asked = await orderTerms(deps, input, userId)
-  const market = await marketOf(deps, asked.outcomeId)
-  const account = await tradingAccount(deps, userId, market.protocol)
+  // The account comes before anything that asks the venue.
+  const account = await tradingAccount(deps, userId, deps.venue.protocolOf(asked.outcomeId))
+  const market = await deps.reads.marketOf(userId, asked.outcomeId)
   if (market.isClosed || !market.acceptsOrders)
     throw new Fault('market_closed', 'The venue takes no orders for this market now')
   assertOnGrid(asked, market)
-  const sale = asked.side === 'sell' ? boundSale(asked, await deps.venue.book(asked.outcomeId)) : undefined
-  const terms = sale ? { ...asked, priceMicros: sale.priceMicros } : asked
+  const { countedMicros, acceptedLossBps, ...bound } = await boundTrade(deps, userId, asked)
+  const terms = { ...asked, ...bound }
   if (terms.side === 'buy') await deps.access.assertMayOpen(userId, account.credentials)
   const quote = await quoteNow(deps, terms)
   const { postOnly } = terms
@@ -75,15 +76,16 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
     (await deps.venue.highestFee(market, { terms: toVenueTerms(terms, undefined), postOnly }))
   if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, maxFeeUnits)
   const costUnits = costOf(terms, maxFeeUnits)
-  const exits = exitTermsOf(input, market, terms)
+  const countedUnits = countedMicros ?? costUnits
+  const exits = exitTermsOf(input, market, asked)
   await assertExitRoom(deps.db, { userId, venue: deps.venue.name }, exits.length)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
   return {
     action: {
       userId,
-      ...orderFacts(deps, sale?.countedMicros ?? costUnits),
-      ...(sale?.acceptedLossBps !== undefined && { acceptedLossBps: sale.acceptedLossBps }),
+      ...orderFacts(deps, countedUnits),
+      ...(acceptedLossBps !== undefined && { acceptedLossBps }),
       terms: actionTerms(`${terms.side === 'buy' ? 'Buy' : 'Sell'} ${amount} ${label}: ${market.question}`, {
         venue: 'Polymarket',
         asset: label,
@@ -100,7 +102,7 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
       wallet: account.wallet,
       terms: storedTerms(terms),
       cost_units: String(costUnits),
-      counted_units: String(sale?.countedMicros ?? costUnits),
+      counted_units: String(countedUnits),
       exits,
     },
   }
@@ -124,16 +126,21 @@ export const orderFacts = (
 /** What the book of this moment gives; undefined for an order that names its own price and size. */
 export async function quoteNow(
   { venue }: Pick<PredmktDeps, 'venue'>,
-  { outcomeId, timeInForce, allInUnits, sizeUnits, priceMicros, side }: OrderTerms,
+  { outcomeId, timeInForce, allInUnits, sizeUnits, priceMicros, boundMicros, side }: OrderTerms,
 ): Promise<OutcomeQuote | undefined> {
   if (timeInForce === 'gtc' || timeInForce === 'gtd') return undefined
   const spend =
     allInUnits !== null
       ? { type: 'all_in' as const, cashUnits: allInUnits }
       : { type: side, sizeUnits: sizeUnits! }
-  const quote = await venue.quote({ outcomeId, spend })
+  const quote = await venue.quote({ outcomeId, spend, worstPriceMicros: boundMicros })
   if (quote.sizeUnits === 0n)
-    throw new Fault('insufficient_liquidity', 'The book has nothing that the order could match')
+    throw new Fault(
+      'insufficient_liquidity',
+      boundMicros === null
+        ? 'The book has nothing that the order could match'
+        : `The book has nothing at ${usd(boundMicros)} USD or less, a quarter above the price of the market; \`worst_price\` takes a worse one`,
+    )
   const isBeyond =
     priceMicros !== null &&
     (side === 'buy' ? quote.worstPriceMicros > priceMicros : quote.worstPriceMicros < priceMicros)

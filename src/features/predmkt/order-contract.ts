@@ -181,7 +181,10 @@ const orderBody = {
     }),
   ),
   stop_loss_price: T.Optional(
-    Price('The bought shares are sold once the bid is at or below this price', '0.4'),
+    Price(
+      'The bought shares are sold once the bid is at or below this price, for no less than 75 % of it, or of the price of the market if that is lower',
+      '0.4',
+    ),
   ),
 }
 

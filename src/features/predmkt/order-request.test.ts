@@ -12,6 +12,7 @@ const terms: OrderTerms = {
   postOnly: false,
   expiresAt: null,
   priceMicros: 500_000n,
+  boundMicros: null,
   sizeUnits: 5_000_000n,
   allInUnits: null,
   maxFeeUnits: null,

@@ -18,6 +18,8 @@ export type OrderTerms = {
   expiresAt: Date | null
   /** Micro-dollars for one share: the limit, or the worst price of a market order; null leaves it to the book. */
   priceMicros: bigint | null
+  /** What a purchase without a price of its own may pay for a share at most; its order follows the book within it. */
+  boundMicros: bigint | null
   /** Shares of a limit order or of a sale; null for a purchase by its cost. */
   sizeUnits: bigint | null
   /** What a purchase at market price may cost with its fee. */
@@ -35,7 +37,7 @@ export function outcomeIdOf({ outcome_id, token_id }: { outcome_id?: string; tok
 
 /** Returns the market of an outcome, of the protocol that the id itself names. */
 export async function marketOf(
-  { venue }: Pick<PredmktDeps, 'venue'>,
+  { venue }: { venue: Pick<PredmktDeps['venue'], 'market' | 'protocolOf'> },
   outcomeId: string,
 ): Promise<PredictionMarket> {
   const market = await venue.market({ outcomeId })
@@ -74,6 +76,7 @@ export async function orderTerms(
     postOnly: postOnlyOf(input, { isLimit }),
     expiresAt: expiryOf(input, timeInForce, deps.clock.now()),
     maxFeeUnits: units(input.max_fee_usd),
+    boundMicros: null,
     ...amounts,
   }
 }

@@ -6,6 +6,7 @@ import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { StepContext, Tx } from '#kernel/task/task.ts'
 import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/predmkt.ts'
 import { credentialsOf } from './account-checks.ts'
+import { sharesAfterSales } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { fillEvents } from './events.ts'
 import { leastUnits } from './exit-rules.ts'
@@ -14,6 +15,7 @@ import { fillSummary, fillViews, orderResult, shownMax } from './order-result.ts
 import type { OrderStepResult, OrderTask } from './order-task.ts'
 import { latestEffect } from './signed-effect.ts'
 import { lockAccount, scheduleSync } from './store/account-store.ts'
+import type { ChainUnits } from './store/exit-facts.ts'
 import { addExits } from './store/exit-store.ts'
 import { type FillChange, isFinal, namedTrade, recordTrades } from './store/fill-store.ts'
 import { changeOrder, orderRow } from './store/order-store.ts'
@@ -86,8 +88,10 @@ export async function settleOrder(
     status === undefined ||
     (status === 'live' && isImmediate(terms.timeInForce)) ||
     !isSettled(found, task.data.trade_ids ?? [])
+  const chainUnits = await sharesAfterSales(deps, task.data.wallet.wallet, found.trades)
   const recorded = recordFindings(deps, task, {
     found,
+    chainUnits,
     row,
     status,
     now,
@@ -103,11 +107,17 @@ const isImmediate = (timeInForce: TimeInForce): boolean => timeInForce === 'fok'
 type Recorded = { writes: (tx: Tx) => Promise<void>; changes: FillChange[] }
 type Seen = { found: Finding; row: PredictionOrderRow; now: Date }
 
+type Recording = Seen & {
+  status: PredictionOrderStatus | undefined
+  rests: boolean
+  chainUnits: ChainUnits
+}
+
 /** Returns the writes that store what the venue shows; `changes` has the fills that changed, once they have run. */
 function recordFindings(
   deps: PredmktDeps,
   { userId, data }: OrderTask,
-  { found, row, status, now, rests }: Seen & { status: PredictionOrderStatus | undefined; rests: boolean },
+  { found, chainUnits, row, status, now, rests }: Recording,
 ): Recorded {
   const owner = { userId, venue: deps.venue.name }
   const recorded: Recorded = {
@@ -115,7 +125,7 @@ function recordFindings(
     async writes(tx) {
       const named = found.trades.map((trade) => namedTrade(trade, row, deps.takerFeeUnits))
       await lockAccount(tx, owner)
-      recorded.changes = await recordTrades(tx, owner, named)
+      recorded.changes = await recordTrades(tx, owner, named, chainUnits)
       const matchedUnits = found.order?.matchedUnits ?? sum(found.trades.map(({ sizeUnits }) => sizeUnits))
       await changeOrder(tx, {
         orderId: data.order_id!,

@@ -195,7 +195,7 @@ export const createActivity =
   }
 
 const redemptionItem = (row: PredictionRedemptionRow) => ({
-  id: `${row.market_id}:${row.outcome_id}`,
+  id: `${row.market_id}:${row.outcome_id}:${row.tx_hash}`,
   type: 'redeem' as const,
   condition_id: row.market_id,
   amount_usd: usd(BigInt(row.payout)),

@@ -1,7 +1,10 @@
+import { monotonicMs } from '#kernel/clock.ts'
 import { toActScope } from '#kernel/contract/caller.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
 import { createAccessCheck } from './account-checks.ts'
 import { createAccountSync } from './account-sync.ts'
+import { createAccountViews, createUserSeq } from './account-views.ts'
+import { createAdmissionReads } from './admission-reads.ts'
 import { createCancel } from './cancel.ts'
 import { contract } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -17,6 +20,7 @@ import { createOpenOrders } from './open-orders.ts'
 import { admitOrder } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
 import { createActivity, createPositions } from './positions.ts'
+import { createReadBudget } from './read-budget.ts'
 import { createRedeem } from './redeem.ts'
 import { deletions } from './retention.ts'
 import { createSetup } from './setup.ts'
@@ -31,13 +35,17 @@ const orderRetry = { attemptsMax: 1_000, firstMs: 300, maxMs: 10_000 }
 
 export function createPredmkt(deps: PredmktDeps) {
   const access = createAccessCheck(deps)
-  const orderDeps = { ...deps, access }
+  const budget = createReadBudget(monotonicMs)
+  const views = createVenueViews(deps.venue, monotonicMs, budget)
+  const orderDeps = { ...deps, access, reads: createAdmissionReads({ venue: deps.venue, views }) }
   const status = createSetupStatus(orderDeps)
-  const views = createVenueViews(deps.venue)
+  const accountViews = createAccountViews({ userSeq: createUserSeq(deps.db), venue: deps.venue, budget })
+  // Tasks read the status anew, and people one that is some seconds old.
+  const shownStatus = createSetupStatus({ ...orderDeps, venue: { ...deps.venue, keys: accountViews.keys } })
   const readDeps = { ...deps, views }
   const markets = createMarketViews(readDeps)
   const meta = createMeta(readDeps)
-  const openOrders = createOpenOrders(deps)
+  const openOrders = createOpenOrders({ ...deps, accountViews })
   const positions = createPositions(readDeps)
   const activity = createActivity(deps, positions)
   const operations = implement(contract, {
@@ -48,7 +56,7 @@ export function createPredmkt(deps: PredmktDeps) {
     quote: (input, { userId }) => markets.quote(input, userId),
     meta: (_input, { userId }) => meta(userId),
     acknowledgeDisclaimer: (_input, { userId }, request) => acknowledge(deps, userId, toActScope(request)),
-    setupStatus: (_input, { userId }) => status(userId),
+    setupStatus: (_input, { userId }) => accountViews.status(userId, () => shownStatus(userId)),
     setup: createSetup({ ...deps, status }, 'predmkt_setup'),
     setupV2: createSetup({ ...deps, status }, 'predmkt_setup_v2'),
     fund: taskOf({ admit: admitFund(deps), steps: fundSteps(deps), looksUp: true }),

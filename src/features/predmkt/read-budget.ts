@@ -7,9 +7,9 @@ import { type BudgetOwner, budgetSpent, Fault } from '#kernel/contract/fault.ts'
  * and the comparison of accounts, passes it by, so that it always has the rest of what the venue allows an address.
  */
 
-export type Service = 'catalogue' | 'books' | 'record'
-/** A redemption is an exit: only the share of its own user bounds it. */
-export type ReadClass = Service | 'redemption'
+export type Service = 'catalogue' | 'books' | 'record' | 'account'
+/** A redemption is an exit, and an order must not wait for readers: only the share of their own user bounds them. */
+export type ReadClass = Service | 'redemption' | 'admission'
 
 const windowMs = 10_000
 const slotMs = 100
@@ -17,30 +17,90 @@ const slotMs = 100
  * Per window: about half of what the venue allows an address, which is 300 lists of markets, 500 lists of books and 150
  * lists of positions. https://docs.polymarket.com/api-reference/rate-limits
  */
-const instanceMax: Readonly<Record<Service, number>> = { catalogue: 150, books: 250, record: 75 }
-const userMax: Readonly<Record<ReadClass, number>> = { catalogue: 40, books: 60, record: 20, redemption: 30 }
+const instanceMax: Readonly<Record<Service, number>> = {
+  catalogue: 150,
+  books: 250,
+  record: 75,
+  account: 150,
+}
+const userMax: Readonly<Record<ReadClass, number>> = {
+  catalogue: 40,
+  books: 60,
+  record: 20,
+  account: 10,
+  redemption: 30,
+  admission: 40,
+}
 const usersMax = 10_000
 
 export type ReadBudget = {
-  /** Counts requests, or throws `rate_limited` with the time until there is room for them. */
+  /**
+   * Counts requests, or throws `rate_limited` with the time until there is room for them. More than a user may send in
+   * a window count as that many.
+   */
   take(userId: string, readClass: ReadClass, requests?: number): void
-  /** Counts a request that was not foreseen, whether there is room for it or not. */
-  add(userId: string, service: Service): void
+  /** Counts requests that were not foreseen, whether there is room for them or not. */
+  add(userId: string, service: Service, requests?: number): void
   /** Runs a request; where the venue refuses it as one too many, reads of people pause. */
   send<T>(service: Service, request: () => Promise<T>): Promise<T>
 }
 
+const openWindow = (max: number): RateWindow => createRateWindow({ max, windowMs: windowMs + slotMs, slotMs })
+
+/** The part of the window of the instance that is left to users who have taken nothing of it. */
+const newcomersPart = 0.2
+/** The requests that such a user may send: a quote reads two lists of markets and two books. */
+const firstReads = 2
+
+/**
+ * The window of the instance for one service. Up to its half everybody takes what the own share allows. Beyond it a user
+ * may have taken no more than what is left, without the part of newcomers, divided by the users of this window, so that
+ * a few users never take all of it.
+ */
+function createSharedWindow(service: Service) {
+  const max = instanceMax[service]
+  const all = openWindow(max)
+  /** When each user last took something; the user who took longest ago comes first. */
+  const tookAtMs = new Map<string, number>()
+  const countUsers = (userId: string, now: number): number => {
+    for (const [id, atMs] of tookAtMs) {
+      if (now - atMs <= windowMs + slotMs) break
+      tookAtMs.delete(id)
+    }
+    return tookAtMs.size + (tookAtMs.has(userId) ? 0 : 1)
+  }
+  return {
+    waitMs(userId: string, own: RateWindow, requests: number, now: number): number {
+      const wait = all.waitMs(requests, 100, now)
+      const used = all.used(now)
+      if (wait > 0 || used + requests <= max / 2) return wait
+      const left = max * (1 - newcomersPart) - used
+      const share = Math.floor(left / countUsers(userId, now))
+      if (own.used(now) === 0 && requests <= firstReads) return 0
+      if (requests > share) return all.waitMs(requests, 50, now)
+      return own.waitMs(requests, (100 * share) / userMax[service], now)
+    },
+    add(userId: string, requests: number, now: number): void {
+      all.add(requests, now)
+      tookAtMs.delete(userId)
+      tookAtMs.set(userId, now)
+    },
+    answered: () => all.answered(),
+    refused: (now: number, retryAfterMs?: number) => all.refused(now, retryAfterMs),
+  }
+}
+
 export function createReadBudget(nowMs: () => number): ReadBudget {
-  const open = (max: number) => createRateWindow({ max, windowMs: windowMs + slotMs, slotMs })
-  const instance: Readonly<Record<Service, RateWindow>> = {
-    catalogue: open(instanceMax.catalogue),
-    books: open(instanceMax.books),
-    record: open(instanceMax.record),
+  const instance = {
+    catalogue: createSharedWindow('catalogue'),
+    books: createSharedWindow('books'),
+    record: createSharedWindow('record'),
+    account: createSharedWindow('account'),
   }
   const users = createLru<string, RateWindow>(usersMax)
   const windowOf = (userId: string, readClass: ReadClass): RateWindow => {
     const key = `${readClass}:${userId}`
-    const window = users.get(key) ?? open(userMax[readClass])
+    const window = users.get(key) ?? openWindow(userMax[readClass])
     users.set(key, window)
     return window
   }
@@ -48,16 +108,17 @@ export function createReadBudget(nowMs: () => number): ReadBudget {
     take(userId, readClass, requests = 1) {
       const now = nowMs()
       const own = windowOf(userId, readClass)
-      const all = readClass === 'redemption' ? undefined : instance[readClass]
-      refuse(own.waitMs(requests, 100, now), readClass, 'user')
-      refuse(all?.waitMs(requests, 100, now) ?? 0, readClass, 'instance')
-      own.add(requests, now)
-      all?.add(requests, now)
+      const all = readClass === 'redemption' || readClass === 'admission' ? undefined : instance[readClass]
+      const weight = Math.min(requests, userMax[readClass])
+      refuse(own.waitMs(weight, 100, now), readClass, 'user')
+      refuse(all?.waitMs(userId, own, weight, now) ?? 0, readClass, 'instance')
+      own.add(weight, now)
+      all?.add(userId, weight, now)
     },
-    add(userId, service) {
+    add(userId, service, requests = 1) {
       const now = nowMs()
-      windowOf(userId, service).add(1, now)
-      instance[service].add(1, now)
+      windowOf(userId, service).add(requests, now)
+      instance[service].add(userId, requests, now)
     },
     async send(service, request) {
       try {

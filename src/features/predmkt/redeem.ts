@@ -1,39 +1,40 @@
 import { later } from '#kernel/clock.ts'
-import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
+import { conflict, exactlyOneOf, Fault } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
-import type { StepContext, StepResultOf, Steps, Tx } from '#kernel/task/task.ts'
+import type { EndResult, StepContext, StepResultOf, Steps, Tx } from '#kernel/task/task.ts'
+import type { Queryable } from '#store/query.ts'
 import { fundedWallet } from './account-checks.ts'
-import { chainShares, moneyOf } from './balances.ts'
+import { moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
-import { heldOf, outcomesOf, sharesOfRow } from './positions.ts'
+import { allTargets, callsOf, oneTarget, type TargetDeps, targetOf } from './redeem-targets.ts'
 import {
   byUs,
   isOfMarket,
-  listedRedemptions,
   overlapMs,
-  paidBy,
   payoutOf,
+  provenRedemptions,
   type RedeemTask,
   type RedeemTaskData,
   type Redemption,
   redeemedIn,
   rowsMax,
+  rowsOf,
   sum,
   type Target,
-  targetWith,
 } from './redemption-proof.ts'
 import { relayDriver } from './relay-action.ts'
-import { isWalletTaken } from './store/account-store.ts'
-import { fillSums } from './store/fill-store.ts'
+import { assertRelays } from './relay-allowance.ts'
+import { latestEffect } from './signed-effect.ts'
+import { isWalletTaken, lockAccount } from './store/account-store.ts'
 import { addRedemption, redemptionsOf } from './store/redemption-store.ts'
-import type { VenueViews } from './venue-views.ts'
 
 /** Shares of resolved markets become cash of the wallet; a redemption of the venue itself counts as done. */
 
@@ -41,17 +42,13 @@ type StepName = 'sign' | 'confirm' | 'attribute'
 type Result = StepResultOf<Partial<RedeemTaskData>, StepName>
 
 const redeemMs = 48 * 3_600_000
-/** One batch redeems at most so many markets; the rest is redeemed by another call. */
-const marketsMax = 10
 const operation = 'predmkt_redeem'
 /** The venue lists a redemption a little after the chain has it. */
 const listedWithinMs = 10_000
 const pollBackoff = { firstMs: 500, maxMs: 8_000 }
 
-type RedeemDeps = PredmktDeps & { views: Pick<VenueViews, 'takeRedemption'> }
-
-export const createRedeem = (deps: RedeemDeps) =>
-  taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps) })
+export const createRedeem = (deps: TargetDeps) =>
+  taskOf({ admit: admitRedeem(deps), steps: redeemSteps(deps), looksUp: true })
 
 const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
   operation,
@@ -62,7 +59,7 @@ const facts = (deps: PredmktDeps): Omit<PlannedAction, 'userId'> => ({
   exit: true,
 })
 
-const admitRedeem = (deps: RedeemDeps) =>
+const admitRedeem = (deps: TargetDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
@@ -74,14 +71,14 @@ const admitRedeem = (deps: RedeemDeps) =>
       return { action: { userId, ...facts(deps) }, data }
     },
     async fund({ action: { userId }, data }) {
-      deps.views.takeRedemption(userId)
+      await assertRelays(deps, userId, { isExit: true })
       const targets =
         data.asked === null
           ? await allTargets(deps, userId, data.wallet.wallet)
           : [await oneTarget(deps, userId, data)]
       if (targets.length === 0)
         throw new Fault('no_position', 'There are no shares of a resolved market to redeem')
-      return targets.slice(0, marketsMax)
+      return targets
     },
     start: ({ data }, targets): { first: StepName; deadlineMs: number; data: RedeemTaskData } => ({
       first: 'sign',
@@ -90,88 +87,6 @@ const admitRedeem = (deps: RedeemDeps) =>
     }),
   })
 
-async function oneTarget(deps: PredmktDeps, userId: string, data: RedeemTaskData): Promise<Target> {
-  const market = await deps.venue.market({ marketId: data.asked! })
-  if (!market) throw notFound('market', 'predmkt_positions')
-  const target = await targetOf(deps, market, data.wallet.wallet)
-  if (!target) {
-    const redeemed = await targetOfVenue(deps, userId, { market, data })
-    if (redeemed) return redeemed
-    throw new Fault('no_position', 'There are no shares of this market to redeem')
-  }
-  if (!(await pays(deps, market, data.wallet.wallet, target)))
-    throw new Fault('not_resolved', 'The chain has no result of this market yet, so its shares pay nothing')
-  return target
-}
-
-async function allTargets(deps: PredmktDeps, userId: string, wallet: string): Promise<Target[]> {
-  const sums = await fillSums(deps.db, { userId, venue: deps.venue.name })
-  const outcomes = await outcomesOf(deps, wallet, sums)
-  const units = await chainShares(deps, wallet, outcomes.map(sharesOfRow))
-  const held = outcomes.filter((_, index) => units[index] !== 0n)
-  const ids = [...new Set(held.map(({ market_id }) => market_id))]
-  const targets: Target[] = []
-  for (const market of (await deps.venue.marketsById(ids)).values()) {
-    const target = market.payoutMicros ? await targetOf(deps, market, wallet) : undefined
-    if (target && (await pays(deps, market, wallet, target))) targets.push(target)
-    if (targets.length === marketsMax) break
-  }
-  return targets
-}
-
-async function targetOf(
-  deps: PredmktDeps,
-  market: PredictionMarket,
-  wallet: string,
-): Promise<Target | undefined> {
-  const held = await chainShares(
-    deps,
-    wallet,
-    market.outcomes.map(({ outcomeId }) => ({ market, outcomeId })),
-  )
-  return targetWith(market, held)
-}
-
-type Gone = { market: PredictionMarket; data: RedeemTaskData }
-
-/** The shares that the record still has and the venue has redeemed by itself. */
-async function targetOfVenue(
-  deps: PredmktDeps,
-  userId: string,
-  { market, data }: Gone,
-): Promise<Target | undefined> {
-  const owner = { userId, venue: deps.venue.name }
-  const [sums, listed] = await Promise.all([
-    fillSums(deps.db, owner),
-    listedRedemptions(deps, { userId, data }, new Set()),
-  ])
-  if (market.payoutMicros === null || !listed.has(market.marketId.toLowerCase())) return undefined
-  const held = market.outcomes.map(({ outcomeId }) => {
-    const fills = sums.find(({ outcome_id }) => outcome_id === outcomeId)
-    return fills ? heldOf(fills).units : 0n
-  })
-  return targetWith(market, held)
-}
-
-const callsOf = (deps: PredmktDeps, market: PredictionMarket, { shares }: Target) =>
-  moneyOf(deps).redeemCalls(
-    market,
-    shares
-      .filter(({ units }) => units !== '0')
-      .map(({ outcome_id, units }) => ({ outcomeId: outcome_id, sizeUnits: BigInt(units) })),
-  )
-
-/** Whether the chain pays the shares out now. */
-async function pays(
-  deps: PredmktDeps,
-  market: PredictionMarket,
-  wallet: string,
-  target: Target,
-): Promise<boolean> {
-  if (market.payoutMicros === null) return false
-  return (await deps.chain.simulate(wallet, callsOf(deps, market, target))).ok
-}
-
 function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
   const effect = createEffect({
     steps: { sign: 'sign', confirm: 'confirm' },
@@ -179,9 +94,7 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
       // An empty balance proves nothing: the shares may have been moved, or redeemed by somebody else.
       async prove({ data }, receipt) {
         if (!receipt?.success) return false
-        const own = await redeemedIn(deps, data, receipt)
-        const isPaid = paidBy(deps, data, receipt) >= sum(own.map(payoutOf))
-        return isPaid && (own.length > 0 || (await remaining(deps, data)).length === 0)
+        return redeemedIn(deps, data, receipt).length > 0 || (await remaining(deps, data)).length === 0
       },
       // The venue may have redeemed between the reading and the batch.
       async onRejected({ data }, { code, message }) {
@@ -192,15 +105,17 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
     }),
     async plan(task, { now }) {
       const open = await remaining(deps, task.data)
-      if (open.length === 0) return (await isTaken(deps, task)) ? waiting(task) : gone(now)
+      if (open.length === 0) return (await isTaken(deps, task)) ? waiting(task) : goneUnsigned(task, now)
       const calls = open.flatMap(({ market, target }) => callsOf(deps, market, target))
       return { calls, facts: facts(deps) }
     },
-    async settle(task, { txHash, receipt }, { now }) {
-      const own = await redeemedIn(deps, task.data, receipt!)
+    settle(task, { txHash, receipt }, { now }) {
+      const own = redeemedIn(deps, task.data, receipt!)
+      const redemptions = own.map(byUs(txHash!))
       const isAll = task.data.targets.every((target) => own.some(isOfMarket(target)))
-      if (!isAll) return gone(now, { own, own_tx: txHash })
-      return redeemed(deps, task, { redemptions: own.map(byUs(txHash)), isAll, now })
+      const next = isAll ? ended(task, redemptions, { isAll }) : gone(now, { own, own_tx: txHash })
+      // They are booked before the wallet is released, because other tasks find them in the venue's record.
+      return { ...next, writes: (tx) => book(deps, tx, task, { redemptions, now }).then(() => {}) }
     },
   })
   return {
@@ -216,17 +131,38 @@ const gone = (now: Date, own: Pick<RedeemTaskData, 'own' | 'own_tx'> = {}): Resu
   data: { ...own, gone_ms: now.getTime(), polls: 0 },
 })
 
+/** The same before this task has signed anything. */
+function goneUnsigned(task: RedeemTask, now: Date): Result {
+  const { data } = gone(now)
+  const park = { afterMs: 0, next: 'attribute' as const }
+  return { park, state: 'confirming', ...unlessFound(task), data: data! }
+}
+
 /** Whether another task has an action of the wallet in flight, which may be the one that redeems these shares. */
 const isTaken = ({ db, venue }: PredmktDeps, { id, userId }: RedeemTask): Promise<boolean> =>
   isWalletTaken(db, { userId, venue: venue.name }, id)
 
-const waiting = (task: RedeemTask): Result => ({ ...pollAgain(task, 'sign', pollBackoff), state: 'waiting' })
+/** While shares may have been redeemed by a task that this database has lost, nothing else ends this one. */
+const unlessFound = (task: RedeemTask) =>
+  outsideId(task) !== undefined && latestEffect(task, 'prediction_relay') === undefined
+    ? ({ outcome: 'unknown' } as const)
+    : {}
+
+const waiting = (task: RedeemTask): Result => ({
+  ...pollAgain(task, 'sign', pollBackoff),
+  state: 'waiting',
+  ...unlessFound(task),
+})
 
 /** The targets whose shares no other task of the user has redeemed meanwhile. */
-async function unclaimed(deps: PredmktDeps, { id, userId, data, createdAt }: RedeemTask): Promise<Target[]> {
-  const rows = await redemptionsOf(deps.db, { userId, venue: deps.venue.name }, rowsMax)
+async function unclaimed(
+  { venue }: PredmktDeps,
+  db: Queryable,
+  { id, userId, data, createdAt }: RedeemTask,
+): Promise<Target[]> {
+  const rows = await redemptionsOf(db, { userId, venue: venue.name }, rowsMax)
   const since = later(createdAt, -overlapMs)
-  const claimed = rows.filter((row) => row.task_id !== id && row.at >= since)
+  const claimed = rows.filter((row) => row.task_id !== null && row.task_id !== id && row.at >= since)
   return data.targets.filter(({ shares }) =>
     shares.some(
       ({ outcome_id, units }) => units !== '0' && !claimed.some((row) => row.outcome_id === outcome_id),
@@ -248,37 +184,40 @@ async function remaining(deps: PredmktDeps, { targets, wallet }: RedeemTaskData)
   return open
 }
 
-/** Books what the venue's record lists of shares that are gone, and what the own batch has redeemed. */
+/** Reports what the venue's record lists of shares that are gone, and what the own batch has redeemed. */
 async function attribute(deps: PredmktDeps, task: RedeemTask, { now }: StepContext): Promise<Result> {
-  const { own = [], own_tx: ownTx = null, gone_ms: goneMs = now.getTime() } = task.data
-  const open = (await unclaimed(deps, task)).filter((target) => !own.some(isOfMarket(target)))
+  const { own = [], own_tx: ownTx, gone_ms: goneMs = now.getTime(), wallet } = task.data
+  const again: Result = {
+    ...pollAgain(task, 'attribute', pollBackoff),
+    state: 'confirming',
+    ...unlessFound(task),
+  }
+  const open = (await unclaimed(deps, deps.db, task)).filter((target) => !own.some(isOfMarket(target)))
   if (own.length + open.length === 0)
     return notExecuted({ code: 'no_position', message: 'Another task has redeemed these shares meanwhile' })
-  const bookedHashes = new Set(ownTx === null ? [] : [ownTx.toLowerCase()])
-  const listed = await listedRedemptions(deps, task, bookedHashes)
-  const found = open.flatMap((target): Redemption[] => {
-    const redemption = listed.get(target.market_id.toLowerCase())
-    return redemption ? [{ target, ...redemption }] : []
-  })
+  // What the venue lists of a batch in flight is booked by the task of the batch.
+  if (open.length > 0 && (await isTaken(deps, task))) return again
+  const found = await provenRedemptions(deps, { userId: task.userId, wallet }, open)
   const isAll = found.length === open.length
-  if (!isAll && now.getTime() - goneMs < listedWithinMs)
-    return { ...pollAgain(task, 'attribute', pollBackoff), state: 'confirming' }
-  const redemptions = [...own.map(byUs(ownTx)), ...found]
+  if (!isAll && now.getTime() - goneMs < listedWithinMs) return again
+  const redemptions = [...own.map(byUs(ownTx!)), ...found]
   if (redemptions.length === 0)
     return notExecuted({
       code: 'no_position',
       message: 'The shares have left the wallet without a payout that is known here',
     })
-  return redeemed(deps, task, { redemptions, isAll, now })
+  return {
+    ...ended(task, redemptions, { isAll }),
+    writes: (tx) => bookFound(deps, tx, task, { redemptions: found, now }),
+    onWritesRefused: () => again,
+  }
 }
 
-type Redeemed = { redemptions: readonly Redemption[]; isAll: boolean; now: Date }
-
-function redeemed(
-  deps: PredmktDeps,
-  { id: taskId, userId, data }: RedeemTask,
-  { redemptions, isAll, now }: Redeemed,
-): Result {
+function ended(
+  { data }: RedeemTask,
+  redemptions: readonly Redemption[],
+  { isAll }: { isAll: boolean },
+): EndResult<Partial<RedeemTaskData>> {
   const rows = redemptions.map(({ target, by, txHash }) => ({
     condition_id: target.market_id,
     shares: fromUnits(sum(target.shares.map(({ units }) => BigInt(units))), usdcDecimals),
@@ -296,23 +235,32 @@ function redeemed(
       tx_hash: rows[0]?.tx_hash ?? null,
     },
     data: { progress: null },
-    async writes(tx: Tx) {
-      for (const { target, by, txHash } of redemptions)
-        for (const { outcome_id, units, payout } of target.shares)
-          if (units !== '0')
-            await addRedemption(tx, {
-              userId,
-              venue: deps.venue.name,
-              taskId,
-              marketId: target.market_id,
-              outcomeId: outcome_id,
-              title: target.title,
-              sharesUnits: BigInt(units),
-              payoutUnits: BigInt(payout),
-              by,
-              txHash,
-              now,
-            })
-    },
   }
+}
+
+type Booked = { redemptions: readonly Redemption[]; now: Date }
+
+/** Books redemptions, each once; false if another task has reported one of them. */
+async function book(
+  { venue }: PredmktDeps,
+  tx: Tx,
+  { id: taskId, userId }: RedeemTask,
+  { redemptions, now }: Booked,
+): Promise<boolean> {
+  const owner = { userId, venue: venue.name }
+  await lockAccount(tx, owner)
+  const rows = redemptions.flatMap((redemption) => rowsOf(redemption, { ...owner, taskId, now }))
+  let isOwn = true
+  for (const row of rows) isOwn = (await addRedemption(tx, row)) && isOwn
+  return isOwn
+}
+
+/** Books what the venue's record lists, unless another task has redeemed these shares, or may be about to book them. */
+async function bookFound(deps: PredmktDeps, tx: Tx, task: RedeemTask, booked: Booked): Promise<void> {
+  await lockAccount(tx, { userId: task.userId, venue: deps.venue.name })
+  const open = await unclaimed(deps, tx, task)
+  const isOpen = booked.redemptions.every(({ target }) => open.some(isOfMarket(target)))
+  const isFree = booked.redemptions.length === 0 || !(await isTaken({ ...deps, db: tx }, task))
+  if (isOpen && isFree && (await book(deps, tx, task, booked))) return
+  throw conflict('Another task has redeemed these shares meanwhile', 'redeemed_elsewhere')
 }

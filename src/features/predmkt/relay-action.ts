@@ -11,7 +11,7 @@ import {
   notExecuted,
   type SignContext,
 } from '#kernel/task/effect-steps.ts'
-import { outsideId, settleForgotten } from '#kernel/task/forgotten-execution.ts'
+import { isLookingUp, nothingFound, outsideId, settleForgotten } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type { Action, PredictionIntent } from '#kernel/task/signer.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
@@ -44,6 +44,8 @@ export type RelayPlan<Data = RelayTaskData> = {
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
   /** The task data that is committed with the signature. */
   data?: Partial<Data>
+  /** Returns the result of the step if nothing is signed now. It is asked after the look-up of an earlier execution. */
+  waits?(): Promise<StepResultOf<Partial<Data>, string> | undefined>
 }
 /** A batch that the chain shows, and that has no effect in this database. */
 export type FoundRelay = { receipt: Receipt; nonce: bigint | null }
@@ -55,8 +57,11 @@ type RelayOptions<Data> = {
    * of the relayer proves nothing.
    */
   prove(task: TaskView<Data>, receipt: Receipt | null): boolean | Promise<boolean>
-  /** Returns the transaction of an earlier task of the same execution, which this database has lost. */
-  findLost?(task: TaskView<Data>): Promise<FoundRelay | undefined>
+  /**
+   * Returns the transaction of an earlier task of the same execution, which this database has lost; `taken` while that of
+   * another task, which has the wallet, may be taken for it.
+   */
+  findLost?(task: TaskView<Data>): Promise<FoundRelay | 'taken' | undefined>
   /** Returns the end of the task where the relayer or the chain refused the action for good. */
   onRejected?(
     task: TaskView<Data>,
@@ -77,7 +82,11 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
   async sign(task, plan, context) {
     const isLost = outsideId(task) !== undefined && latestEffect(task, 'prediction_relay') === undefined
     const found = isLost ? await options.findLost?.(task) : undefined
+    if (found === 'taken') return ofData<Data, Names>(lookUpLater(task, context.steps.sign))
     if (found) return adopt(deps, task, found, context)
+    if (isLookingUp(task)) return nothingFound(context.steps.sign)
+    const waiting = await plan.waits?.()
+    if (waiting) return waiting as StepResultOf<Partial<Data>, Names>
     return ofData<Data, Names>(
       await signRelayed(deps, task, plan as RelayPlan as RelayPlan<RelayTaskData>, context),
     )
@@ -203,11 +212,18 @@ async function signRelayed<Names extends string>(
       data: { ...plan.data, relay_id: null, polls: 0, note: null },
       onRefused: (fault) =>
         fault.extras.reason === walletBusy
-          ? { ...pollAgain(task, steps.sign, pollBackoff), state: 'waiting' }
+          ? waitForWallet(task, steps.sign)
           : notExecuted({ code: fault.code, message: fault.message, retryable: fault.retryable }),
     },
   )
 }
+
+const waitForWallet = <Names extends string>(task: Pick<RelayedTask, 'data'>, next: Names) =>
+  ({ ...pollAgain(task, next, pollBackoff), state: 'waiting' }) as const
+
+/** Nothing else ends the task before its look-up. */
+const lookUpLater = <Names extends string>(task: Pick<RelayedTask, 'data'>, next: Names) =>
+  ({ ...waitForWallet(task, next), state: 'reconciling', outcome: 'unknown' }) as const
 
 function pollRelay<Name extends string>(task: RelayedTask, next: Name, data: Partial<RelayTaskData> = {}) {
   const polled = pollAgain(task, next, pollBackoff)

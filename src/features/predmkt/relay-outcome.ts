@@ -54,8 +54,13 @@ export async function outcomeOf(
   return isRefusal && mayHaveLeft ? { type: 'pending' } : reply
 }
 
-const isDead = ({ validUntil }: Effect, now: Date): boolean =>
-  validUntil !== null && validUntil.getTime() + dropAfterMs < now.getTime()
+/** A Safe and the creation of a wallet sign no deadline: what did not run for so long is signed again. */
+const undatedMs = 3_600_000
+
+const isDead = ({ validUntil, at }: Effect, now: Date): boolean =>
+  validUntil === null
+    ? at.getTime() + undatedMs < now.getTime()
+    : validUntil.getTime() + dropAfterMs < now.getTime()
 
 /** The wallet and the nonce of a batch; undefined for the creation of a wallet, which has none. */
 function batchOf({ intent }: Effect): { wallet: string; nonce: bigint } | undefined {
@@ -125,7 +130,10 @@ type Stated = { effect: Effect; now: Date; relayId: string; state: RelayState | 
 /** What the relayer says of an action counts only as far as the chain does not contradict it. */
 async function stateFound(deps: ChainDeps, { effect, now, relayId, state }: Stated): Promise<Found> {
   const pending = { type: 'pending', relayId } as const
-  if (!state || state.state === 'pending') return pending
+  // What the relayer has accepted and then lost is dropped once it can no longer run. Bytes without a deadline may run
+  // even then: those that replace them have the same nonce, by which one of the two runs, or create the same wallet.
+  if (!state || state.state === 'pending')
+    return isDead(effect, now) && !(await isNonceUsed(deps, effect)) ? { type: 'again' } : pending
   const { txHash, error } = state
   const receipt = txHash ? ((await deps.chain.receipts([txHash])).receipts[0] ?? null) : null
   const isUsed = await isNonceUsed(deps, effect)

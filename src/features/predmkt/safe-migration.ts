@@ -3,7 +3,7 @@ import type { Shares } from '#kernel/money/prediction-setup.ts'
 import type { VenuePosition } from '#kernel/money/prediction-venue.ts'
 import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepResultOf } from '#kernel/task/task.ts'
-import { cashSymbol, chainShares, moneyOf } from './balances.ts'
+import { assertBlock, cashSymbol, chainShares, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { readPages } from './read-pages.ts'
 import { type RelayPlan, relayDriver } from './relay-action.ts'
@@ -31,27 +31,35 @@ export const migrationEffect = (deps: PredmktDeps) =>
       prove: (_task, receipt) => receipt?.success === true,
     }),
     async plan({
-      data: { wallet, batches = 0 },
+      data: { wallet, batches = 0, moved_block: movedBlock },
       kind,
     }): Promise<RelayPlan<SetupTaskData> | StepResultOf<Partial<SetupTaskData>, SetupStepName>> {
       const safe = safeOf(deps, wallet.owner)
-      const { calls, left } = safe ? await migrationCalls(deps, safe.wallet, wallet.wallet) : nothing
+      const minBlock = BigInt(movedBlock ?? 0)
+      const { calls, left } = safe
+        ? await migrationCalls(deps, { from: safe.wallet, to: wallet.wallet, minBlock })
+        : nothing
       if (!safe || calls.length === 0 || batches >= batchesMax)
         return { next: 'check', data: { is_moved: true, left } }
       const facts = { operation: kind, tokens: [], recipients: [], usdMicros: 0n, exit: true }
       return { wallet: safe, calls, facts, data: { batches: batches + 1 } }
     },
-    settle: () => ({ next: 'move', state: 'settling', data: { polls: 0 } }),
+    settle: (_task, { receipt }) => ({
+      next: 'move',
+      state: 'settling',
+      data: { polls: 0, moved_block: String(receipt!.block) },
+    }),
   })
 
 /** `left` names what stays in the Safe, and why. */
 type Migration = { calls: WalletCall[]; left: string[] }
 const nothing: Migration = { calls: [], left: [] }
-type Wallets = { from: string; to: string }
+/** A node that does not show the latest move yet would have it made again. */
+type Wallets = { from: string; to: string; minBlock: bigint }
 
-async function migrationCalls(deps: PredmktDeps, from: string, to: string): Promise<Migration> {
-  if ((await deps.chain.code(from)) === '0x') return nothing
-  const parts = await Promise.all([dollarCalls(deps, { from, to }), shareCalls(deps, { from, to })])
+async function migrationCalls(deps: PredmktDeps, wallets: Wallets): Promise<Migration> {
+  if ((await deps.chain.code(wallets.from)) === '0x') return nothing
+  const parts = await Promise.all([dollarCalls(deps, wallets), shareCalls(deps, wallets)])
   return { calls: parts.flatMap(({ calls }) => calls), left: parts.flatMap(({ left }) => left) }
 }
 
@@ -59,9 +67,11 @@ async function migrationCalls(deps: PredmktDeps, from: string, to: string): Prom
 const canRun = async ({ chain }: PredmktDeps, from: string, calls: readonly WalletCall[]): Promise<boolean> =>
   (await chain.simulate(from, calls)).ok
 
-async function dollarCalls(deps: PredmktDeps, { from, to }: Wallets): Promise<Migration> {
+async function dollarCalls(deps: PredmktDeps, { from, to, minBlock }: Wallets): Promise<Migration> {
   const { cashToken, wrappable, ...money } = moneyOf(deps)
-  const { tokens } = await deps.chain.balances(from, [cashToken, ...wrappable.map(({ token }) => token)])
+  const asked = [cashToken, ...wrappable.map(({ token }) => token)]
+  const { head, tokens } = await deps.chain.balances(from, asked)
+  assertBlock(head, minBlock)
   const [cashUnits = 0n, ...dollars] = tokens.map((units) => units ?? 0n)
   const moves = [
     { symbol: cashSymbol, units: cashUnits, calls: () => [money.transferCall(to, cashUnits)] },
@@ -94,7 +104,7 @@ async function listedOutcomes({ venue }: PredmktDeps, wallet: string) {
 /** The shares of each market by the chain. The list lags behind it, so that what has moved is not counted again. */
 async function* heldShares(
   deps: PredmktDeps,
-  wallet: string,
+  { from: wallet, minBlock }: Wallets,
   outcomes: Awaited<ReturnType<typeof listedOutcomes>>['outcomes'],
 ): AsyncGenerator<[string, Shares[]]> {
   const byMarket = [...Map.groupBy(outcomes, ({ marketId }) => marketId)]
@@ -105,6 +115,7 @@ async function* heldShares(
       deps,
       wallet,
       asked.map(({ protocol, outcomeId }) => ({ market: { protocol }, outcomeId })),
+      minBlock,
     )
     const held = asked
       .map(({ marketId, outcomeId }, index) => ({ marketId, outcomeId, sizeUnits: units[index] ?? 0n }))
@@ -113,11 +124,12 @@ async function* heldShares(
   }
 }
 
-async function shareCalls(deps: PredmktDeps, { from, to }: Wallets): Promise<Migration> {
+async function shareCalls(deps: PredmktDeps, wallets: Wallets): Promise<Migration> {
+  const { from, to } = wallets
   const { outcomes, dust, isWhole } = await listedOutcomes(deps, from)
   const calls: WalletCall[] = []
   let stuck = 0
-  for await (const [marketId, shares] of heldShares(deps, from, outcomes)) {
+  for await (const [marketId, shares] of heldShares(deps, wallets, outcomes)) {
     if (calls.length === marketsMax) break
     const market = await deps.venue.market({ marketId })
     const call = market && moneyOf(deps).transferSharesCall(from, to, market, shares)

@@ -9,7 +9,13 @@ import type { SetupStatusView } from './account-contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { type RelayPlan, relayDriver } from './relay-action.ts'
 import { migrationEffect } from './safe-migration.ts'
-import type { SetupResult, SetupStepName, SetupTask, SetupTaskData } from './setup-task.ts'
+import {
+  partialOnceMoved,
+  type SetupResult,
+  type SetupStepName,
+  type SetupTask,
+  type SetupTaskData,
+} from './setup-task.ts'
 import { bodyOfEffect, latestEffect, signEffect } from './signed-effect.ts'
 import { scheduleSync, setReady } from './store/account-store.ts'
 
@@ -75,15 +81,28 @@ export function setupSteps(deps: SetupDeps): Steps<SetupTaskData, SetupStepName>
   const relayed = relayEffect(deps)
   const migration = migrationEffect(deps)
   return {
-    check: (task, context) => checkSetup(deps, task, context),
-    sign_in: (task, context) => signIn(deps, task, context),
-    open_key: (task, context) => openKey(deps, task, context),
-    sign: relayed.sign,
-    confirm: relayed.confirm,
-    move: migration.sign,
-    moved: migration.confirm,
+    check: onceMoved((task, context) => checkSetup(deps, task, context)),
+    sign_in: onceMoved((task, context) => signIn(deps, task, context)),
+    open_key: onceMoved((task, context) => openKey(deps, task, context)),
+    sign: onceMoved(relayed.sign),
+    confirm: onceMoved(relayed.confirm),
+    move: onceMoved(migration.sign),
+    moved: onceMoved(migration.confirm),
   }
 }
+
+type Step = (task: SetupTask, context: StepContext) => Promise<Result>
+const onceMoved =
+  (step: Step): Step =>
+  async (task, context) => {
+    const result = await step(task, context)
+    if (!('sign' in result) || !result.sign.onRefused) return partialOnceMoved(task, result)
+    const { onRefused } = result.sign
+    return {
+      ...result,
+      sign: { ...result.sign, onRefused: (fault) => partialOnceMoved(task, onRefused(fault)) },
+    }
+  }
 
 async function checkSetup(
   { venue, status, ...deps }: SetupDeps,

@@ -8,11 +8,23 @@ export type SetupTaskData = RelayTaskData & {
   doing?: string[]
   /** Whether nothing is left in a wallet of an earlier kind. */
   is_moved?: boolean
-  /** How many batches have moved something from a wallet of an earlier kind. */
+  /** How many batches were signed that move something from a wallet of an earlier kind. */
   batches?: number
+  /** The block in which the latest of them ran. */
+  moved_block?: string
   /** What stays in it, and why. */
   left?: string[]
 }
+
+/** What has moved stays moved, however the task ends. */
+export const partialOnceMoved = <Result extends object>(
+  { data }: { data: { moved_block?: unknown } },
+  result: Result,
+): Result =>
+  data.moved_block !== undefined && 'outcome' in result && result.outcome === 'not_executed'
+    ? { ...result, outcome: 'partial' }
+    : result
+
 export type SetupStepName = 'check' | 'sign_in' | 'open_key' | 'sign' | 'confirm' | 'move' | 'moved'
 export type SetupTask = TaskView<SetupTaskData>
 export type SetupResult = StepResultOf<Partial<SetupTaskData>, SetupStepName>

@@ -5,9 +5,10 @@ import { createAdmission } from '#kernel/task/admission.ts'
 import type { RetryRule } from '#kernel/task/task.ts'
 import type { PredmktInput } from './contract.ts'
 import { assertAcknowledged } from './disclaimer.ts'
+import { assertRelays } from './relay-allowance.ts'
 import { relayerOf } from './relay-outcome.ts'
 import { chainReader, type SetupDeps, setupSteps } from './setup-steps.ts'
-import type { SetupStepName, SetupTaskData } from './setup-task.ts'
+import { partialOnceMoved, type SetupStepName, type SetupTaskData } from './setup-task.ts'
 import { accountOf, addAccount, walletOfRow } from './store/account-store.ts'
 
 /** A step of the set-up can wait for a quota of the venue that is renewed once a day. */
@@ -22,6 +23,7 @@ export const createSetup = (deps: SetupDeps, operation: 'predmkt_setup' | 'predm
       async check(_input: PredmktInput<'setup'>, { userId }) {
         await assertAcknowledged(deps, userId)
         relayerOf(deps)
+        await assertRelays(deps, userId, { isExit: false })
         // Who has an account needs its key to sell and to cancel.
         const known = await accountOf(deps.db, { userId, venue: deps.venue.name })
         if (!known && (await deps.venue.access()).isBlocked)
@@ -46,6 +48,7 @@ export const createSetup = (deps: SetupDeps, operation: 'predmkt_setup' | 'predm
     }),
     steps: setupSteps(deps),
     retry,
+    completeEnd: (task, end) => partialOnceMoved(task, end),
   })
 
 const startData = (wallet: VenueWallet): SetupTaskData => ({ wallet })

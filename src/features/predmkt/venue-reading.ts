@@ -4,10 +4,12 @@ import type { OutcomeTrade } from '#kernel/money/prediction-views.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
+import { sharesAfterSales } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { cancelledByVenue, fillEvents } from './events.ts'
 import { type MeasuredTrade, measureTrades } from './measured-trades.ts'
 import { lockAccount, walletOfRow } from './store/account-store.ts'
+import type { ChainUnits } from './store/exit-facts.ts'
 import {
   type FillChange,
   isFinal,
@@ -55,11 +57,12 @@ export async function readAccount(deps: PredmktDeps, reading: Reading): Promise<
     .toSorted((a, b) => a.misses - b.misses)
     .slice(0, lookUpsMax)
   const found = await lookUp(unlisted, (row) => findingOf(deps, row, reading))
+  const chainUnits = await sharesAfterSales(deps, account.wallet_address, trades)
   const unsettled = trades.filter(({ settlement }) => !isFinal(settlement))
   const oldest = unsettled.reduce((at, { matchedAt }) => (matchedAt < at ? matchedAt : at), now)
   await transact(async (tx) => {
     await lockAccount(tx, owner)
-    const changes = await recordKnown(deps, tx, account, trades)
+    const changes = await recordKnown(deps, tx, account, { trades, chainUnits })
     const wiped: PredictionOrderRow[] = []
     for (const [row, finding] of found) {
       const hasEnded =
@@ -149,7 +152,7 @@ async function recordKnown(
   deps: PredmktDeps,
   tx: Tx,
   account: PredictionAccountRow,
-  trades: readonly MeasuredTrade[],
+  { trades, chainUnits }: { trades: readonly MeasuredTrade[]; chainUnits: ChainUnits },
 ): Promise<FillChange[]> {
   const named = await Promise.all(
     trades.map(async (trade) => {
@@ -159,5 +162,5 @@ async function recordKnown(
       return namedTrade(trade, facts, deps.takerFeeUnits)
     }),
   )
-  return recordTrades(tx, { userId: account.user_id, venue: deps.venue.name }, named)
+  return recordTrades(tx, { userId: account.user_id, venue: deps.venue.name }, named, chainUnits)
 }

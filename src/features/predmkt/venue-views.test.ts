@@ -150,15 +150,29 @@ test('all readers together leave the rest of the venue to orders, cancels and ex
   const read = async (user: string) => {
     for (const wallet of names(20, user)) await views.positions(user, wallet)
   }
-  await read('ada')
-  await read('bob')
-  await read('cem')
-  await assert.rejects(read('dan'), isLimited('instance'))
+  for (const user of names(60, 'user'))
+    await read(user).catch((error) => assert.ok(isLimited('instance')(error) || isLimited('user')(error)))
   assert.equal(asked.length, 75)
+  await assert.rejects(read('dan'), isLimited('instance'))
   // A redemption is bounded by the share of its own user alone.
   for (let count = 0; count < 30; count += 1) views.takeRedemption('dan')
   assert.throws(() => views.takeRedemption('dan'), isLimited('user'))
   views.takeRedemption('eve')
+})
+
+test('one read asks for a thousand markets at most, and leaves out the others', async () => {
+  const { asked, views } = viewsFixture()
+  const found = await views.marketFacts('ada', names(2_000))
+  assert.deepEqual([found.size, asked.length], [1_000, 20])
+  const books = await views.books('ada', names(2_000))
+  assert.deepEqual([books.size, asked.length], [1_000, 40])
+})
+
+test('a long price history costs its reader as much as its size', async () => {
+  const points = Array.from({ length: 10_000 }, () => ({ at: new Date(0), priceMicros: 1n }))
+  const { views } = viewsFixture({ prices: async () => points })
+  for (const id of names(6)) await views.prices('ada', id, '1w', 2)
+  await assert.rejects(views.prices('ada', 'other', '1w', 2), isLimited('user'))
 })
 
 test('quotes, which are read anew, count for their user', () => {

@@ -32,10 +32,14 @@ const levelsMax = 100_000
 const marketsMax = 5_000
 const charactersMax = 4_000_000
 const rowsMax = 20_000
-const pointsMax = 100_000
+const pointsInCacheMax = 100_000
+/** A history of so many prices costs as much as a request. */
+const pointsPerRequest = 1_000
 /** The characters of a market besides those of its words. */
 const marketCharacters = 1_000
 export const batchMax = 50
+/** So many batches one read asks for, whose markets cost the whole share of a user. */
+const batchesMax = 20
 /** The venue's list of positions is read up to so many pages. */
 const pagesMax = 4
 
@@ -85,7 +89,7 @@ const createListCaches = (nowMs: () => number) => ({
   }),
   prices: createTtlCache<PricePoint[]>({
     ttlMs: pricesMs,
-    entriesMax: pointsMax,
+    entriesMax: pointsInCacheMax,
     sizeOf: (points) => 1 + points.length,
     nowMs,
   }),
@@ -108,14 +112,17 @@ function createLoads(budget: ReadBudget) {
     return cache.get(key, () => budget.send(service, load))
   }
 
-  /** Loads the keys that are missing in batches, and waits for all. */
+  /** Loads the keys that are missing in batches, and waits for all. Those beyond the bound of a read are left out. */
   async function many<V>(
     cache: TtlCache<V | null>,
     keys: readonly string[],
     batch: { take: (batches: number) => void; load(keys: string[]): Promise<ReadonlyMap<string, V>> },
   ): Promise<Map<string, V>> {
-    const asked = [...new Set(keys)]
-    const missing = asked.filter((key) => isMissing(cache, key))
+    const wanted = [...new Set(keys)]
+    const allMissing = wanted.filter((key) => isMissing(cache, key))
+    const missing = allMissing.slice(0, batchesMax * batchMax)
+    const left = new Set(allMissing.slice(missing.length))
+    const asked = wanted.filter((key) => !left.has(key))
     const count = Math.ceil(missing.length / batchMax)
     if (count > 0) batch.take(count)
     const loads = new Map<string, Promise<ReadonlyMap<string, V>>>()
@@ -134,8 +141,11 @@ function createLoads(budget: ReadBudget) {
   return { once, many }
 }
 
-export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monotonicMs) {
-  const budget = createReadBudget(nowMs)
+export function createVenueViews(
+  venue: ViewedVenue,
+  nowMs: () => number = monotonicMs,
+  budget: ReadBudget = createReadBudget(nowMs),
+) {
   const { once, many } = createLoads(budget)
   const books = createBookCache(nowMs)
   const markets = createMarketCaches(nowMs)
@@ -187,14 +197,20 @@ export function createVenueViews(venue: ViewedVenue, nowMs: () => number = monot
       once(prices, `${outcomeId}:${window}:${stepMinutes}`, {
         userId,
         service: 'books',
-        load: () => venue.prices(outcomeId, window, stepMinutes),
+        async load() {
+          const points = await venue.prices(outcomeId, window, stepMinutes)
+          const further = Math.floor(points.length / pointsPerRequest)
+          if (further > 0) budget.add(userId, 'books', further)
+          return points
+        },
       }),
     /** A quote is read anew, because an order may name it: its market twice, its fee and its book. */
     takeQuote(userId: string): void {
       budget.take(userId, 'catalogue', 2)
       budget.take(userId, 'books', 2)
     },
-    takeRedemption: (userId: string): void => budget.take(userId, 'redemption'),
+    takeAdmission: (userId: string): void => budget.take(userId, 'admission'),
+    takeRedemption: (userId: string, requests = 1): void => budget.take(userId, 'redemption', requests),
     books: (userId: string, outcomeIds: readonly string[]) =>
       many(books, outcomeIds, {
         take: (batches) => budget.take(userId, 'books', batches),

@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/contract/fault.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -11,6 +11,7 @@ import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import { walletAccount } from './fund-admission.ts'
 import type { RelayTaskData } from './relay-action.ts'
+import { assertRelays } from './relay-allowance.ts'
 import { destinationOf, type OnwardData, prepareOnward } from './withdraw-onward.ts'
 
 /** Checks a withdrawal, and reserves its cash and the gas of its unwrapping before anything leaves the venue. */
@@ -136,8 +137,18 @@ async function fundWithdrawal(deps: PredmktDeps, { action: { userId }, data }: W
       { ...token, chainId },
       { what: 'The withdrawal', requiredUnits: units, availableUnits },
     )
+  const leastUnits = toUnits(deps.limits.minFundUsd, usdcDecimals)
+  const isAll = units >= availableUnits
+  if (!isAll && units < leastUnits)
+    throw invalid(
+      'amount_usdc',
+      'greater_than_equal',
+      `A withdrawal that leaves something is at least ${deps.limits.minFundUsd} USD`,
+      { ge: Number(deps.limits.minFundUsd) },
+    )
   // Dust is no full exit: it would be sent again and again, past the budget for gas.
-  const fullExit = units >= atVenue.freeUnits && units >= toUnits(deps.limits.minFundUsd, usdcDecimals)
+  const fullExit = isAll && units >= leastUnits
+  if (venueUnits > 0n) await assertRelays(deps, userId, { isExit: true })
   await deps.batches.ready(chainId, { fullExit })
   // It is charged here, because a refusal after the transfer would leave the cash half way. What the unwrapping does
   // not use of it, the swap can use.

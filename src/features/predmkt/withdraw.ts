@@ -2,7 +2,7 @@ import type { SwapAfterStep } from '#features/perp/withdraw-swap.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
-import { outsideId } from '#kernel/task/forgotten-execution.ts'
+import { isLookingUp, nothingFound, outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,
@@ -42,7 +42,7 @@ type WithdrawTask = TaskView<WithdrawTaskData>
 type Result = StepResultOf<Partial<WithdrawTaskData>, StepName>
 
 export const createWithdraw = (deps: PredmktDeps) =>
-  taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps) })
+  taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps), looksUp: true })
 
 function withdrawSteps(deps: PredmktDeps): Steps<WithdrawTaskData, StepName> {
   const relayed = transferEffect(deps)
@@ -75,12 +75,13 @@ const transferEffect = (deps: PredmktDeps) =>
         sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= venueUnitsOf(data),
       findLost: (task) => findLostTransfer(deps, task),
     }),
-    async plan(task, { now }) {
+    plan(task, { now }) {
       const { data } = task
-      if (data.token !== 'pusd' && (await isRampPaused(deps))) return waitForRamp(task, 'sign', now)
       return {
         calls: [moneyOf(deps).transferCall(data.account, venueUnitsOf(data))],
         facts: withdrawFacts(deps, data.account),
+        waits: async () =>
+          data.token !== 'pusd' && (await isRampPaused(deps)) ? waitForRamp(task, 'sign', now) : undefined,
       }
     },
     settle(task, { txHash }, { now }) {
@@ -129,6 +130,8 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
     outsideId(task) !== undefined &&
     (await batches.executed({ chainId: chain.row.id, account, executionId })) !== undefined
   if (isUnwrapped) return { ...next, data: { ...data, was_unwrapped: true } }
+  // A cancel or the deadline comes first once nothing was found.
+  if (isLookingUp(task)) return nothingFound('prepare')
   if (await isRampPaused(deps)) return waitForRamp(task, 'prepare', now)
   const ref = walletAccount(deps, task.userId, moneyOf(deps).cashToken)
   const readBalance = () => readOwnCash(deps, { userId: task.userId, account })

@@ -115,6 +115,8 @@ export type PredictionEvent = {
 }
 
 export type PricePoint = { at: Date; priceMicros: bigint }
+/** The most prices of one history. */
+export const pricePointsMax = 10_000
 export type PriceWindow = '1h' | '6h' | '1d' | '1w' | '1m' | 'max'
 
 export type VenuePosition = OutcomeRef & {

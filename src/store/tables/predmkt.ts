@@ -121,7 +121,7 @@ type PredictionRedemption = {
   title: string
   shares: string
   payout: string
-  tx_hash: string | null
+  tx_hash: string
   redeemed_by: 'us' | 'venue'
   task_id: string | null
   at: Date

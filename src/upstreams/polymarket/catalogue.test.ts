@@ -135,3 +135,10 @@ test('points of a price history that are none are left out', async () => {
   assert.ok(points.every(({ at }) => at.toISOString().length === 24))
   assert.ok(points.every(({ priceMicros }) => priceMicros === 500_000n))
 })
+
+test('of a price history beyond its bound the newest prices stay', async () => {
+  const history = Array.from({ length: 25_000 }, (_, at) => ({ t: 1_700_000_000 + at, p: 0.5 }))
+  const { catalogue } = catalogueOn(() => ({ history }))
+  const points = await catalogue.prices('1', 'max', 60)
+  assert.deepEqual([points.length, points.at(-1)?.at], [10_000, new Date(1_700_024_999_000)])
+})

@@ -1,6 +1,12 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits-schema.ts'
-import type { MarketFilter, Paged, PredictionEvent, PredictionVenue } from '#kernel/money/prediction-venue.ts'
+import {
+  type MarketFilter,
+  type Paged,
+  type PredictionEvent,
+  type PredictionVenue,
+  pricePointsMax,
+} from '#kernel/money/prediction-venue.ts'
 import type { Book, PredictionMarket } from '#kernel/money/prediction-views.ts'
 import type { AddBuilderFee } from './builder-fees.ts'
 import { dateOf, priceOf } from './decimals.ts'
@@ -228,7 +234,8 @@ export function createCatalogue(
     async prices(outcomeId, window, stepMinutes) {
       const query = { market: outcomeId, interval: window, fidelity: String(stepMinutes) }
       const { history } = await read({ service: 'clob', path: '/prices-history', query }, PriceHistory)
-      return history.flatMap(({ t, p }) => {
+      // The newest prices stay where the venue sends more than was asked for.
+      return history.slice(-pricePointsMax).flatMap(({ t, p }) => {
         const [at, priceMicros] = [dateOf(t), priceOf(p)]
         return at === null || priceMicros === undefined ? [] : { at, priceMicros }
       })

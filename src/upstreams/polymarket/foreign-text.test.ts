@@ -18,6 +18,11 @@ test('texts of a reply are cut, and lose what a database refuses', () => {
   assert.deepEqual(read.deep, { er: { text: '', number: 1, none: null } })
   assert.equal(parseReply('"a\\u0000b"'), 'ab')
   assert.equal(parseReply('<html>'), undefined)
+  const turning = String.fromCharCode(0x61c, 0x200e, 0x200f, 0x202a, 0x202e, 0x2066, 0x2069)
+  assert.equal(
+    parseReply(JSON.stringify(`a${turning}b\n\u05d0 \u{1f468}\u200d\u{1f469}`)),
+    'ab\n\u05d0 \u{1f468}\u200d\u{1f469}',
+  )
   assert.equal(parseReply('null'), null)
 })
 

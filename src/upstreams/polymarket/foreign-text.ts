@@ -4,6 +4,8 @@ import { parseJson } from '#kernel/wire/json.ts'
 
 const textMax = 20_000
 const unstorable = /[^\P{Cc}\n\t]/gu
+/** They turn the direction of what follows, so that a text reads otherwise than it is. */
+const turning = /\p{Bidi_Control}/gu
 
 /** Parses a reply whose texts are cut to a length that no row refuses, without characters that none takes. */
 export const parseReply = (body: string): unknown => {
@@ -23,7 +25,8 @@ function bounded(json: unknown): unknown {
   return whole.json
 }
 
-const boundedText = (text: string): string => text.slice(0, textMax).replace(unstorable, '').toWellFormed()
+const boundedText = (text: string): string =>
+  text.slice(0, textMax).replace(unstorable, '').replace(turning, '').toWellFormed()
 
 /** Makes one line of at most so many characters, without those that change how it is displayed. */
 export const lineOf = (text: string, max: number): string =>

@@ -49,6 +49,15 @@ test('a price beside the grid of the market is refused', () => {
   assert.equal(reasonOf(limit(500_000n), { ...cents, tickMicros: 20_000n }), 'upstream_changed')
 })
 
+test('the bound of a market order is put on a grid that has become coarser, and never gets worse', () => {
+  const terms = { type: 'market', cashUnits: 20_000_000n, sizeUnits: 20_000_000n } as const
+  const boundAt = (side: 'buy' | 'sell', worstPriceMicros: bigint) =>
+    orderAmounts({ ...terms, side, worstPriceMicros }, cents).priceMicros
+  assert.deepEqual([boundAt('buy', 625_000n), boundAt('sell', 625_000n)], [620_000n, 630_000n])
+  assert.deepEqual([boundAt('buy', 620_000n), boundAt('sell', 620_000n)], [620_000n, 620_000n])
+  assert.throws(() => boundAt('buy', 9_000n), Fault)
+})
+
 test('an order below the minimum of the market is refused', () => {
   const limit = { type: 'limit', side: 'sell', priceMicros: 500_000n, sizeUnits: 4_999_999n } as const
   assert.equal(reasonOf(limit), 'below_minimum')

@@ -47,9 +47,16 @@ function assertPrice(priceMicros: bigint, tickMicros: bigint): void {
 
 const downTo = (units: bigint, step: bigint): bigint => units - (units % step)
 
+/** The bound of a market order on the grid, which may have become coarser since: never a worse price than it allows. */
+function boundOnTick({ side, worstPriceMicros }: MarketTerms, tickMicros: bigint): bigint {
+  const below = downTo(worstPriceMicros, tickMicros)
+  return side === 'buy' || below === worstPriceMicros ? below : below + tickMicros
+}
+
 /** The cash of whole hundredths of a share is exact at every tick. */
 const cashOf = (sizeUnits: bigint, priceMicros: bigint): bigint => (sizeUnits * priceMicros) / dollar
 
+type MarketTerms = Extract<OrderTerms, { type: 'market' }>
 type Grid = { tickMicros: bigint; minSizeUnits: bigint }
 
 /**
@@ -60,7 +67,7 @@ export function orderAmounts(terms: OrderTerms, { tickMicros, minSizeUnits }: Gr
   const places = amountPlaces.get(tickMicros)
   if (places === undefined)
     throw new Fault('upstream_changed', `Polymarket has an unknown tick: ${fromUnits(tickMicros, 6)}`)
-  const priceMicros = terms.type === 'limit' ? terms.priceMicros : terms.worstPriceMicros
+  const priceMicros = terms.type === 'limit' ? terms.priceMicros : boundOnTick(terms, tickMicros)
   assertPrice(priceMicros, tickMicros)
   if (terms.type === 'market' && terms.side === 'buy') {
     const cash = downTo(terms.cashUnits, hundredth)

@@ -114,8 +114,16 @@ test('a figure that is none is null or zero, and never counts', () => {
     assert.equal(parsed({ endDate })?.endsAt, null, endDate)
 })
 
-test('payouts that are not a dollar together are none', () => {
-  for (const outcomePrices of [['1', '1'], ['0', '0'], ['0.4', '0.5'], ['1'], ['1', '0', '0'], '["1", null]'])
+test('payouts that are not a dollar together, or last prices of trades, are none', () => {
+  for (const outcomePrices of [
+    ['1', '1'],
+    ['0', '0'],
+    ['0.4', '0.5'],
+    ['0.97', '0.03'],
+    ['1'],
+    ['1', '0', '0'],
+    '["1", null]',
+  ])
     assert.equal(parsed({ outcomePrices }, resolved)?.payoutMicros, null, String(outcomePrices))
   assert.deepEqual(parsed({ outcomePrices: ['0.9999995', '0.0000004'] }, resolved)?.payoutMicros, [
     1_000_000n,

@@ -24,8 +24,9 @@ const marketsOfEventMax = 1_000
 const levelsMax = 10_000
 const delaySecondsMax = 3_600
 const dollar = 1_000_000n
-/** The payouts of a market are a dollar, but for what a float loses. */
+/** What a float loses of a payout. */
 const payoutToleranceMicros = 10n
+const possiblePayouts = [0n, dollar / 2n, dollar]
 const conditionForm = /^0x(?:[0-9a-f]{62}|[0-9a-f]{64})$/i
 
 /** Returns the texts of a list, which is also written as JSON inside of a string; a list of another form is empty. */
@@ -66,12 +67,20 @@ const lineOrNull = (text: string | null | undefined): string | null => lineOf(te
 
 type EventReference = { id: string; slug: string | null; title: string | null }
 
-/** Returns the payouts, or null if they are not those of one dollar. */
+/**
+ * Returns the payouts, or null if they are none that a market of the venue has: the last prices of trades stay for a
+ * while after the result.
+ */
 function payoutsOf(prices: readonly (bigint | undefined)[]): bigint[] | null {
-  const payouts = prices.filter((price) => price !== undefined)
-  const apart = payouts.reduce((sum, price) => sum + price, -dollar)
-  const isDollar = apart >= -payoutToleranceMicros && apart <= payoutToleranceMicros
-  return payouts.length === outcomesOfMarket && isDollar ? payouts : null
+  const payouts = prices.map((price) =>
+    possiblePayouts.find((payout) => {
+      const apart = (price ?? -dollar) - payout
+      return apart >= -payoutToleranceMicros && apart <= payoutToleranceMicros
+    }),
+  )
+  const known = payouts.filter((payout) => payout !== undefined)
+  const isDollar = known.reduce((sum, payout) => sum + payout, 0n) === dollar
+  return known.length === outcomesOfMarket && isDollar ? known : null
 }
 
 /** Returns a market, or undefined if its ids, its outcomes or its protocol are of no known form. */
@@ -91,13 +100,13 @@ function marketOf(market: GammaMarket, event: EventReference | undefined): Predi
     marketId: market.conditionId,
     protocol,
     isNegRisk: market.negRisk === true,
-    slug: market.slug,
+    slug: lineOf(market.slug, titleMax),
     question: lineOf(market.question, titleMax),
     description: market.description ?? '',
     category: lineOrNull(market.category),
     image: market.image || null,
     eventId: event?.id ?? null,
-    eventSlug: event?.slug ?? null,
+    eventSlug: lineOrNull(event?.slug),
     eventTitle: lineOrNull(event?.title),
     outcomes: ids.map((outcomeId, index) => ({
       outcomeId,
@@ -152,7 +161,7 @@ export function parseEvents(records: readonly unknown[], onSkipped: OnSkipped): 
     return {
       venue: venueName,
       eventId,
-      slug,
+      slug: lineOf(slug, titleMax),
       title: lineOf(title, titleMax),
       description: record.description ?? '',
       category: lineOrNull(record.category),

@@ -17,6 +17,7 @@ const forms: readonly (readonly [RegExp, string])[] = [
   [/person\d+@example\.com/g, '<email>'],
   [/0x[0-9a-fA-F]{32,}/g, '<hex>'],
   [/\b[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}\b/g, '<link code>'],
+  [/the id of a stored event, from 0 to \d+/g, 'the id of a stored event, from 0 to <seq>'],
   [/full again in \d+ s/g, 'full again in <seconds>'],
   [/Moving [\d.]+ USDC/g, 'Moving <amount> USDC'],
   [/"(?:[1-9A-HJ-NP-Za-km-z]{43,44})"/g, '"<solana address>"'],
@@ -27,6 +28,8 @@ const ownFields = new Set(
   [
     ['block', 'as_of_block', 'nonce', 'intent_sha256'],
     ['order_id', 'oid', 'fill_id', 'sl_oids', 'tp_oids'],
+    // A trade that is first seen once it is settled makes one event less.
+    ['total_count'],
     ['delivered_through', 'duration_ms', 'ge', 'le'],
     ['moved_from_perp_usd', 'account_value_usd', 'withdrawable_usd'],
     ['retry_after', 'uptime_seconds', 'latency_ms', 'queue_depth', 'oldest_pending_seconds', 'age_ms'],

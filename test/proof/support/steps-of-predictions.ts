@@ -40,7 +40,7 @@ export const predicting: Step[] = [
   },
   { name: 'predmkt_setup', input: wait, fault: 'disclaimer_required' },
   { name: 'predmkt_acknowledge_disclaimer' },
-  { name: 'predmkt_open_orders', fault: 'setup_incomplete' },
+  { name: 'predmkt_open_orders' },
   { name: 'predmkt_setup', input: wait, keep: ended },
   { name: 'predmkt_setup_v2', input: wait, keep: ended },
   { name: 'predmkt_setup_status' },

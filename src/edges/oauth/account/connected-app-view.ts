@@ -8,7 +8,8 @@ const mayTexts: Record<(typeof actingScopes)[number], string> = {
   trade: 'trades',
   earn: 'uses the vault',
   chat: 'chats',
-  manage: 'lowers limits, stops trading and manages webhooks',
+  manage:
+    'lowers limits, stops trading, manages webhooks, and acknowledges the disclaimer on prediction markets',
   propose: 'asks you to raise limits, to add recipients and to link agents',
 }
 

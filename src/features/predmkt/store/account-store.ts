@@ -137,6 +137,16 @@ export async function scheduleSyncOfUser(tx: Tx, userId: string, at: Date): Prom
   )
 }
 
+/** Whether a task of the user runs that may need the key, or the orders of which are not compared before it ends. */
+export async function hasRunningTask(db: Queryable, userId: string): Promise<boolean> {
+  const rows = await query(
+    db,
+    `select 1 from task where user_id = $1 and status in ('pending', 'running') and starts_with(kind, 'predmkt_') limit 1`,
+    [userId],
+  )
+  return rows.length > 0
+}
+
 export async function isSuspended(db: Queryable, userId: string): Promise<boolean> {
   const [row] = await query(db, 'select 1 from app_user where id = $1 and suspended_at is not null', [userId])
   return row !== undefined

@@ -9,6 +9,7 @@ import {
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { later } from '#kernel/clock.ts'
 import { mulDiv } from '#kernel/money/money.ts'
+import type { OutcomeOrder } from '#kernel/money/prediction-views.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { PredictionExitRow, PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
@@ -91,6 +92,7 @@ const exitFacts = (row: ExitRow): ExitFacts => ({
   taskId: row.exit_task_id,
   isTaskRunning: row.is_running,
   taskError: row.task_error,
+  error: row.error,
   triggerMicros: row.trigger_price,
   triggerPercentage: row.trigger_percentage === null ? null : BigInt(row.trigger_percentage),
   attempts: row.attempts,
@@ -140,14 +142,53 @@ async function pairsOf(
   })
 }
 
+type FoundSale = Pick<OutcomeOrder, 'outcomeId' | 'sizeUnits' | 'priceMicros' | 'timeInForce'>
+
+/** The venue takes sales of whole hundredths of a share. */
+const hundredth = 10_000n
+
+/**
+ * The purchase that a sale without a task has sold as its exit: by its size, which is all that is left of the purchase,
+ * and by its price. Any other sale was one by hand.
+ */
+export async function purchaseOfSale(
+  tx: Tx,
+  { userId, venue }: AccountKey,
+  { outcomeId, sizeUnits, priceMicros, timeInForce }: FoundSale,
+): Promise<string | undefined> {
+  const rows = await query<{ id: string }>(
+    tx,
+    `select entry_order_id as id from prediction_exit where user_id = $1 and venue = $2 and outcome_id = $3
+       and state in ('waiting', 'resting', 'watched', 'executing') group by entry_order_id order by min(created_at)`,
+    [userId, venue, outcomeId],
+  )
+  const pairs = await pairsOf(tx, { entryIds: rows.map(({ id }) => id), now: new Date(0) })
+  const isOf = ({ leg, triggerMicros }: ExitFacts): boolean => {
+    if (triggerMicros === null) return false
+    return leg === 'tp'
+      ? priceMicros === triggerMicros
+      : timeInForce === 'fak' && priceMicros <= triggerMicros
+  }
+  const found = pairs.find((pair) => {
+    // A reading of the venue may have counted the sale as one by hand before.
+    const left = leftUnits({ ...pair, entry: { ...pair.entry, releasedUnits: 0n } })
+    return left - (left % hundredth) === sizeUnits && pair.exits.some(isOf)
+  })
+  return found?.row.order_id
+}
+
+/** Shares by the chain after a sale, of the outcomes where they were read. */
+export type ChainUnits = ReadonlyMap<string, bigint>
+
 /**
  * Makes purchases with exits give up what was sold by hand, in the commit that records the trades. Shares whose trades
- * are open count as bought, because they may be on the chain already.
+ * are open count as bought, because they may be on the chain already. The chain may have more shares than the record,
+ * because some came from elsewhere.
  */
 export async function releaseSold(
   tx: Tx | Queryable,
   { userId, venue }: AccountKey,
-  fills: readonly PredictionFillRow[],
+  { fills, chainUnits }: { fills: readonly PredictionFillRow[]; chainUnits: ChainUnits },
 ): Promise<void> {
   for (const outcomeId of new Set(fills.map(({ outcome_id }) => outcome_id))) {
     const entries = await query<{ order_id: string }>(
@@ -161,7 +202,9 @@ export async function releaseSold(
     const entryIds = entries.map(({ order_id }) => order_id)
     const pairs = await pairsOf(tx, { entryIds, now: new Date(0) })
     const lots = pairs.map((pair) => ({ id: pair.row.order_id, leftUnits: leftUnits(pair) }))
-    const releases = releasesOf(lots, await recordedUnits(tx, { userId, venue }, outcomeId))
+    const recorded = await recordedUnits(tx, { userId, venue }, outcomeId)
+    const onChain = chainUnits.get(outcomeId) ?? 0n
+    const releases = releasesOf(lots, recorded > onChain ? recorded : onChain)
     await release(tx, releases)
   }
 }

@@ -1,4 +1,5 @@
 import { afterFill, type HeldShares, noShares } from '#features/predmkt/held-shares.ts'
+import { mulDiv } from '#kernel/money/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { PredictionFillRow } from '#store/tables/predmkt.ts'
 import type { AccountKey } from './account-store.ts'
@@ -17,6 +18,22 @@ const heldOf = ({ held, held_cost: cost, realized }: Counted): HeldShares => ({
   costUnits: BigInt(cost ?? 0),
   realizedUnits: BigInt(realized ?? 0),
 })
+
+/** What a share of an outcome has cost on average, in micro-dollars; null where none is held. */
+export async function averageCostMicros(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  outcomeId: string,
+): Promise<bigint | null> {
+  const [last] = await query<Counted>(
+    db,
+    `select held, held_cost, realized from prediction_fill where user_id = $1 and venue = $2 and outcome_id = $3
+       and settlement = 'confirmed' and held is not null order by ${reversed} limit 1`,
+    [userId, venue, outcomeId],
+  )
+  const { units, costUnits } = last ? heldOf(last) : noShares
+  return units === 0n ? null : mulDiv(costUnits, 1_000_000n, units)
+}
 
 /** Counts from the first fill on that is not counted yet: a trade can be confirmed after one that was matched later. */
 export async function countHeld(

@@ -5,7 +5,7 @@ import type { SettlementState, TakerFee } from '#kernel/money/prediction-views.t
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { PredictionFillRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import { type AccountKey, lockAccount } from './account-store.ts'
-import { releaseSold } from './exit-facts.ts'
+import { type ChainUnits, releaseSold } from './exit-facts.ts'
 import { countHeld } from './fill-costs.ts'
 
 /** The account's own legs of trades, as the venue lists them. Only a confirmed one is money or shares. */
@@ -51,6 +51,7 @@ export async function recordTrades(
   db: Queryable,
   { userId, venue }: AccountKey,
   trades: readonly NamedTrade[],
+  chainUnits: ChainUnits = new Map(),
 ): Promise<FillChange[]> {
   if (trades.length === 0) return []
   // A task and a comparison can read the same trade at the same time.
@@ -67,7 +68,7 @@ export async function recordTrades(
     changes.push({ before, fill: await recordTrade(db, { userId, venue }, named) })
   }
   const fills = changes.map(({ fill }) => fill)
-  await releaseSold(db, { userId, venue }, fills)
+  await releaseSold(db, { userId, venue }, { fills, chainUnits })
   const confirmed = fills.flatMap((fill) => (fill.settlement === 'confirmed' ? fill.outcome_id : []))
   for (const outcomeId of new Set(confirmed)) await countHeld(db, { userId, venue }, outcomeId)
   return changes
@@ -170,7 +171,9 @@ export const fillSums = (db: Queryable, { userId, venue }: AccountKey): Promise<
          coalesce(sum(size) filter (where side = 'buy' and settlement not in ('confirmed', 'failed')), 0) as unsettled_buy,
          coalesce(sum(size) filter (where side = 'sell' and settlement not in ('confirmed', 'failed')), 0) as unsettled_sell
        from prediction_fill where user_id = $1 and venue = $2 group by user_id, venue, outcome_id) f
-     left join prediction_redemption r using (user_id, venue, market_id, outcome_id)`,
+     left join (
+       select market_id, outcome_id, sum(shares) as shares, sum(payout) as payout from prediction_redemption
+       where user_id = $1 and venue = $2 group by market_id, outcome_id) r using (market_id, outcome_id)`,
     [userId, venue],
   )
 

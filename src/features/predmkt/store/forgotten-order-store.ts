@@ -4,7 +4,8 @@ import type { Tx } from '#kernel/task/task.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import { adoptedKind } from '#store/record-found-effect.ts'
 import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/predmkt.ts'
-import type { AccountKey } from './account-store.ts'
+import { type AccountKey, lockAccount } from './account-store.ts'
+import { purchaseOfSale } from './exit-facts.ts'
 import { isEndStatus } from './order-store.ts'
 
 /** Orders of an account that no task of this database has signed. */
@@ -77,14 +78,30 @@ type Noted = AccountKey & {
   now: Date
 }
 
-/**
- * Stores an order that was found at the venue for a task, in place of an adopted one. A sale counts as one of the exits
- * that sell the same shares, if there are some.
- */
+type Role = Pick<PredictionOrderRow, 'leg' | 'entry_order_id'>
+
+/** The role of a found order: that of its task, or by its terms if the database has lost the task. */
+async function roleOf(
+  tx: Tx,
+  { taskId, order, userId, venue }: Pick<Noted, 'taskId' | 'order' | keyof AccountKey>,
+): Promise<Role> {
+  const [task] = await query<{ kind: string; leg: Role['leg'] | null; entry: string | null }>(
+    tx,
+    `select kind, data ->> 'leg' as leg, data ->> 'entry_order_id' as entry from task where id = $1`,
+    [taskId],
+  )
+  if (task && task.kind !== adoptedKind) return { leg: task.leg ?? 'order', entry_order_id: task.entry }
+  const entry = order.side === 'sell' ? await purchaseOfSale(tx, { userId, venue }, order) : undefined
+  return { leg: 'order', entry_order_id: entry ?? null }
+}
+
+/** Stores an order that was found at the venue for a task, in place of an adopted one. */
 export async function noteFoundOrder(
   tx: Tx,
   { userId, venue, taskId, order, market, status, matchedUnits, now }: Noted,
 ): Promise<void> {
+  await lockAccount(tx, { userId, venue })
+  const role = await roleOf(tx, { userId, venue, taskId, order })
   const cashUnits = mulDiv(order.sizeUnits, order.priceMicros, dollarUnits, 'up')
   const [making, taking] = order.side === 'buy' ? [cashUnits, order.sizeUnits] : [order.sizeUnits, cashUnits]
   await query(
@@ -92,11 +109,10 @@ export async function noteFoundOrder(
     `insert into prediction_order (order_id, user_id, venue, task_id, leg, market_id, outcome_id, outcome, title,
        protocol, neg_risk, side, order_type, price, size, making, taking, matched, fee, status, rests, expires_at, at,
        ended_at, entry_order_id)
-     values ($1, $2, $3, $4, 'order', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-       $22, $23, case when $11 = 'sell' then (select entry_order_id from prediction_exit
-         where user_id = $2 and venue = $3 and outcome_id = $6
-           and state in ('waiting', 'resting', 'watched', 'executing') order by created_at limit 1) end)
-     on conflict (order_id) do update set task_id = excluded.task_id`,
+     values ($1, $2, $3, $4, $24, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+       $22, $23, $25)
+     on conflict (order_id) do update set task_id = excluded.task_id, leg = excluded.leg,
+       entry_order_id = excluded.entry_order_id`,
     [
       order.orderId,
       userId,
@@ -121,6 +137,8 @@ export async function noteFoundOrder(
       order.expiresAt,
       order.createdAt,
       isEndStatus(status) ? now : null,
+      role.leg,
+      role.entry_order_id,
     ],
   )
   // Trades are recorded without the market until their order is known.

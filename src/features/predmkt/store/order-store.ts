@@ -92,17 +92,24 @@ export async function hasUnlistedTrades(db: Queryable, { userId, venue }: Accoun
   return rows.length > 0
 }
 
-/** Notes that an order ends because somebody has asked for it, before the venue is asked. */
-export async function noteCancelAsked(db: Queryable, orderIds: readonly string[]): Promise<void> {
+/** Notes that orders of an owner end because somebody has asked for it, before the venue is asked. */
+export async function noteCancelAsked(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  orderIds: readonly string[],
+): Promise<void> {
   await query(
     db,
-    'update prediction_order set cancel_asked = true where order_id = any($1) and not cancel_asked',
-    [orderIds],
+    `update prediction_order set cancel_asked = true
+     where order_id = any($1) and user_id = $2 and venue = $3 and not cancel_asked`,
+    [orderIds, userId, venue],
   )
 }
 
 export type OrderChange = {
   orderId: string
+  /** Whose order it has to be: an id that a person has named may be that of an order of somebody else. */
+  owner?: AccountKey
   status: PredictionOrderStatus
   matchedUnits?: bigint
   /** Whether the order outlives its task, and then locks cash or shares by itself. */
@@ -143,7 +150,7 @@ const wasLost = `(p.misses >= ${missesMax}
  */
 export async function changeOrder(
   db: Queryable,
-  { orderId, status, matchedUnits, rests, isUnread = false, now }: OrderChange,
+  { orderId, owner, status, matchedUnits, rests, isUnread = false, now }: OrderChange,
 ): Promise<boolean> {
   const rows = await query<{ has_ended: boolean }>(
     db,
@@ -158,7 +165,8 @@ export async function changeOrder(
        cross join lateral (select bool_or(${unsettled}) as is_open,
          sum(size) filter (where settlement in ('confirmed', 'failed')) as final
          from prediction_fill where order_id = p.order_id and $5) f
-       where p.order_id = $1 for update of p) b
+       where p.order_id = $1 and p.user_id = coalesce($8::uuid, p.user_id)
+         and p.venue = coalesce($9::text, p.venue) for update of p) b
      where o.order_id = b.order_id and (o.matched <> b.matched or o.followed <> b.followed or o.misses > 0
        or (b.is_open and (o.status <> $2 or o.rests <> coalesce($4, o.rests))))
      returning b.was_open and o.ended_at is not null as has_ended`,
@@ -170,6 +178,8 @@ export async function changeOrder(
       isEndStatus(status),
       now,
       isUnread,
+      owner?.userId ?? null,
+      owner?.venue ?? null,
     ],
   )
   return rows[0]?.has_ended ?? false

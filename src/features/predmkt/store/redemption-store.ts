@@ -5,27 +5,30 @@ import type { AccountKey } from './account-store.ts'
 
 /** Payouts of resolved markets, and money between the user's wallets and the funded wallet. */
 
-type NewRedemption = AccountKey & {
+export type NewRedemption = AccountKey & {
   taskId: string | null
   marketId: string
   outcomeId: string
   title: string
   sharesUnits: bigint
   payoutUnits: bigint
-  txHash: string | null
+  txHash: string
   by: 'us' | 'venue'
   now: Date
 }
 
-/** Shares of an outcome that came after its redemption are redeemed by another task, and added. */
-export async function addRedemption(tx: Tx, row: NewRedemption): Promise<void> {
-  await query(
+/**
+ * Books what a transaction redeemed of an outcome, once; a task takes over a row that no task has reported. False if
+ * another task has reported it. The account is locked before.
+ */
+export async function addRedemption(tx: Tx, row: NewRedemption): Promise<boolean> {
+  const rows = await query(
     tx,
     `insert into prediction_redemption as r (user_id, venue, market_id, outcome_id, title, shares, payout, tx_hash,
        redeemed_by, task_id, at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     on conflict (user_id, venue, market_id, outcome_id) do update set shares = r.shares + excluded.shares,
-       payout = r.payout + excluded.payout, tx_hash = excluded.tx_hash, redeemed_by = excluded.redeemed_by,
-       task_id = excluded.task_id, at = excluded.at`,
+     on conflict (user_id, venue, market_id, outcome_id, tx_hash) do update set task_id = excluded.task_id
+       where r.task_id is null or r.task_id = excluded.task_id
+     returning task_id`,
     [
       row.userId,
       row.venue,
@@ -34,12 +37,13 @@ export async function addRedemption(tx: Tx, row: NewRedemption): Promise<void> {
       row.title,
       String(row.sharesUnits),
       String(row.payoutUnits),
-      row.txHash,
+      row.txHash.toLowerCase(),
       row.by,
       row.taskId,
       row.now,
     ],
   )
+  return rows.length > 0
 }
 
 export const redemptionsOf = (

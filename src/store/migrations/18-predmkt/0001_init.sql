@@ -140,7 +140,7 @@ create index prediction_exit_open on prediction_exit (user_id, venue)
   where state in ('waiting', 'resting', 'watched', 'executing');
 create index prediction_exit_watched on prediction_exit (venue, outcome_id) where state = 'watched';
 
--- Payouts of resolved markets, by the gateway or by the venue itself.
+-- Payouts of resolved markets, by the gateway or by the venue itself, as the receipt of each transaction shows them.
 create table prediction_redemption (
   user_id uuid not null,
   venue text not null,
@@ -149,11 +149,13 @@ create table prediction_redemption (
   title text not null,
   shares numeric(40) not null,
   payout numeric(40) not null,
-  tx_hash text,
+  -- In lower case.
+  tx_hash text not null,
   redeemed_by text not null check (redeemed_by in ('us', 'venue')),
+  -- The task that reports it; null while none has.
   task_id uuid,
   at timestamptz not null,
-  primary key (user_id, venue, market_id, outcome_id)
+  primary key (user_id, venue, market_id, outcome_id, tx_hash)
 );
 create index prediction_redemption_by_time on prediction_redemption (user_id, venue, at desc);
 
