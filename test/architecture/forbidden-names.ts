@@ -340,6 +340,11 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
   },
   {
     name: 'done',
+    in: 'src/features/predmkt/account-contract.ts',
+    why: 'a field of the steps of a setup in the interface',
+  },
+  {
+    name: 'done',
     in: 'src/features/schedules',
     why: 'the name of the last event of a run in the interface',
   },

@@ -2,13 +2,13 @@ import type { Command as Program } from 'commander'
 import { commands } from './commands.ts'
 import { candidates, completionScript, shells } from './completion.ts'
 import { admin, agent, hasGateway, up } from './gateway-commands.ts'
+import { addGlobalOptions, type Chosen, optionsOf } from './global-options.ts'
 import { init } from './init.ts'
 import { link } from './link-agent.ts'
 import { login, logout } from './login.ts'
 import { mcpBridge } from './mcp-bridge.ts'
 import type { Options } from './operation-input.ts'
 import { holdings, positions, price } from './people-commands.ts'
-import { addSharedOptions, type Chosen, optionsOf } from './shared-options.ts'
 import { status } from './status-command.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 import { watchHoldings, watchTasks } from './watch.ts'
@@ -60,7 +60,7 @@ const overviews: readonly (readonly [name: string, run: Overview, text: string])
 
 function addOverviews(program: Program, terminal: Terminal, chosen: Chosen): void {
   for (const [name, run, text] of overviews) {
-    const command = addSharedOptions(program.command(name).description(text), '--json')
+    const command = addGlobalOptions(program.command(name).description(text), '--json')
     if (name === 'price') command.argument('[asset...]', 'symbols; without one the largest markets')
     command.action(async () => {
       chosen.code = await run(terminal, optionsOf(command), command.args)
@@ -70,12 +70,12 @@ function addOverviews(program: Program, terminal: Terminal, chosen: Chosen): voi
 
 function addWatch(program: Program, terminal: Terminal, chosen: Chosen): void {
   const watch = program.command('watch').description('Follow what changes')
-  addSharedOptions(watch, '--json')
+  addGlobalOptions(watch, '--json')
   for (const [name, run, text] of [
     ['tasks', watchTasks, 'what happens to your tasks, from now on'],
     ['holdings', watchHoldings, 'the holdings whenever they change'],
   ] as const) {
-    const verb = addSharedOptions(watch.command(name).description(text), '--json')
+    const verb = addGlobalOptions(watch.command(name).description(text), '--json')
     verb.option('--items <count>', 'end after this many')
     if (name === 'holdings') verb.option('--interval <seconds>', 'how often to look (default 5)')
     else verb.option('--after <number>', 'begin after this event; 0 for all that are stored')

@@ -7,9 +7,9 @@ import { errorText, fitted, usageText } from './error-text.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { firstSteps } from './first-steps.ts'
 import { packageVersion } from './gateway-commands.ts'
+import { addGlobalOptions, type Chosen, optionsOf } from './global-options.ts'
 import { addOperation } from './operation-command.ts'
 import { formOfWords } from './output-form.ts'
-import { addSharedOptions, type Chosen, optionsOf } from './shared-options.ts'
 import type { Terminal } from './terminal.ts'
 
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -46,13 +46,13 @@ function programOf(terminal: Terminal, words: readonly string[], chosen: Chosen)
     .configureHelp({ minWidthToWrap: helpWidthMin })
     .enablePositionalOptions()
   if (packageVersion !== undefined) program.version(packageVersion, '--version', 'print the version')
-  addSharedOptions(program, '--json')
+  addGlobalOptions(program, '--json')
   addBuiltins(program, terminal, chosen)
   program.commandsGroup('Sections:')
   const asksInWords = isQuestion(words)
   for (const [group, { about, ofGroup }] of sections()) {
     const section = program.command(group).description(about)
-    addSharedOptions(section, '--json')
+    addGlobalOptions(section, '--json')
     const isAsked = group === 'chat' && asksInWords
     for (const command of isAsked ? [] : ofGroup) addOperation(section, command, terminal, chosen)
     if (group === 'chat') addChat(section, terminal, chosen)

@@ -6,8 +6,8 @@ import { movedText, statusText } from './task-screen.ts'
 
 const words = (value: unknown): string => printable(value).replaceAll('_', ' ')
 
-/** The fields that tell what happened, in the order of a sentence. */
-const telling = [
+/** The fields that describe what happened, in the order of a sentence. */
+const describing = [
   'title',
   'asset',
   'symbol',
@@ -33,7 +33,7 @@ export function eventLine(event: unknown, now = new Date()): string {
   const { type, data, created_at } = (isObject(event) ? event : {}) as Fields
   const fields = isObject(data) ? data : {}
   const isTask = String(type).startsWith('task.')
-  const parts = isTask ? taskParts(fields) : [words(String(type).replace('.', ' ')), tellingText(fields)]
+  const parts = isTask ? taskParts(fields) : [words(String(type).replace('.', ' ')), describedText(fields)]
   return [clockText(created_at, now), ...parts].filter((part) => part !== '').join('  ')
 }
 
@@ -57,8 +57,8 @@ function amountText(result: unknown): string {
   return amount_usd === undefined || amount_usd === null ? '' : usdText(amount_usd)
 }
 
-const tellingText = (data: Fields): string =>
-  telling
+const describedText = (data: Fields): string =>
+  describing
     .flatMap((name) => {
       const value = data[name]
       if (value === null || value === undefined || typeof value === 'object') return []

@@ -3,8 +3,8 @@ import { callOperation } from './call-operation.ts'
 import type { Command, Field } from './commands.ts'
 import { fitted, usageText } from './error-text.ts'
 import { inFlags } from './flag-language.ts'
+import { addGlobalOptions, type Chosen, optionsOf } from './global-options.ts'
 import { formOf } from './output-form.ts'
-import { addSharedOptions, type Chosen, optionsOf } from './shared-options.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Adds the command of an operation; its arguments, options and help are read from the contract. */
@@ -23,7 +23,7 @@ export function addOperation(section: Program, command: Command, terminal: Termi
       verb.option('--timeout <seconds>', `how long --wait waits, from 5 to 90 (default ${waitSeconds})`)
   }
   if (isStream) verb.option('--items <count>', 'end after this many events')
-  addSharedOptions(verb, '--json [input]')
+  addGlobalOptions(verb, '--json [input]')
   if (command.isKeyed) verb.option('--idempotency-key <key>', 'repeat a call under the key of the first one')
   verb.showSuggestionAfterError(false).configureOutput({
     outputError: (text, write) => write(fitted(usageText(text, formOf(optionsOf(verb)), verb), terminal)),

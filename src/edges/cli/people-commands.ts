@@ -11,14 +11,14 @@ import {
   isMoney,
   joined,
   notes,
+  partViewOf,
   readVenues,
   type Section,
+  screenWidth,
   show,
   type Venues,
   venueWorth,
-  viewOf,
   viewsByName,
-  widthOf,
 } from './people-screen.ts'
 import { type Fact, factLines, listLines } from './screen.ts'
 import { wrapped } from './table-text.ts'
@@ -39,7 +39,7 @@ export async function holdings(terminal: Terminal, options: Options): Promise<nu
     readVenues(client, signal),
   ])
   const answers = { wallets_holdings, ...venues }
-  return show({ terminal, options, answers }, () => holdingsLines(answers, widthOf(terminal)))
+  return show({ terminal, options, answers }, () => holdingsLines(answers, screenWidth(terminal)))
 }
 
 function holdingsLines(
@@ -66,7 +66,7 @@ function holdingsLines(
       '',
       owned.length === 0
         ? ['the wallets are empty']
-        : listLines(owned, { view: viewOf('wallets_holdings', 'holdings'), width, chains: new Map() }),
+        : listLines(owned, { view: partViewOf('wallets_holdings', 'holdings'), width, chains: new Map() }),
     ],
     ['', factLines(sums, width)],
     ...(complete
@@ -96,7 +96,7 @@ export async function positions(terminal: Terminal, options: Options): Promise<n
     ])
   const answers = { ...venues, earn_positions, predmkt_positions, predmkt_open_orders, limit_orders_list }
   return show({ terminal, options, answers }, () => {
-    const width = widthOf(terminal)
+    const width = screenWidth(terminal)
     const lists = [
       ['Perpetuals', 'perp_orders', 'positions', venues.perp_orders],
       ['Spot', 'spot_venue_orders', 'balances', venues.spot_venue_orders],
@@ -127,7 +127,7 @@ function sectionOf(
     ({ status }) => status !== 'withdrawn' && status !== 'closed',
   )
   if (open.length === 0) return []
-  const view = part === '' ? viewsByName.get(name) : viewOf(name, part)
+  const view = part === '' ? viewsByName.get(name) : partViewOf(name, part)
   return [[title, listLines(open, { ...layout, view })]]
 }
 
@@ -160,7 +160,7 @@ export async function price(terminal: Terminal, options: Options, words: readonl
   const rows = words.length === 0 ? largest.slice(0, marketsShown) : found
   const answers = { markets: rows }
   return show({ terminal, options, answers }, () => {
-    const width = widthOf(terminal)
+    const width = screenWidth(terminal)
     const missing = asked.filter(
       (name) => !found.some((row) => row.market.split(' ')[0]?.toUpperCase() === name),
     )

@@ -30,7 +30,8 @@ export async function attempt<T>(read: PromiseLike<T>): Promise<T | Failed> {
 }
 
 export const viewsByName = new Map(commands.map(({ name, view }) => [name, view]))
-export const viewOf = (name: string, part: string): View | undefined => viewsByName.get(name)?.parts?.[part]
+export const partViewOf = (name: string, part: string): View | undefined =>
+  viewsByName.get(name)?.parts?.[part]
 
 type Screen = { terminal: Terminal; options: Options; answers: Readonly<Record<string, unknown>> }
 
@@ -38,13 +39,16 @@ export function show({ terminal, options, answers }: Screen, lines: () => string
   const form = formOf(options)
   if (isJson(form) || form === 'wide')
     terminal.out(
-      answerText(answers, form === 'jsonl' ? 'jsonl' : form, { width: widthOf(terminal), chains: new Map() }),
+      answerText(answers, form === 'jsonl' ? 'jsonl' : form, {
+        width: screenWidth(terminal),
+        chains: new Map(),
+      }),
     )
   else terminal.out(`${lines().join('\n')}\n`)
   return exitCodes.success
 }
 
-export const widthOf = ({ width }: Terminal): number => width ?? Number.POSITIVE_INFINITY
+export const screenWidth = ({ width }: Terminal): number => width ?? Number.POSITIVE_INFINITY
 
 export const joined = (sections: readonly Section[]): string[] =>
   sections.flatMap(([title, lines], at) => [

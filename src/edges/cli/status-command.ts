@@ -11,9 +11,9 @@ import {
   hasFailed,
   isMoney,
   readVenues,
+  screenWidth,
   show,
   venueWorth,
-  widthOf,
 } from './people-screen.ts'
 import { type Fact, factLines } from './screen.ts'
 import type { Terminal } from './terminal.ts'
@@ -38,7 +38,7 @@ export async function status(terminal: Terminal, options: Options): Promise<numb
   ]
   if (!user_show)
     return show({ terminal, options, answers: { discovery_health } }, () =>
-      factLines(nobody, widthOf(terminal)),
+      factLines(nobody, screenWidth(terminal)),
     )
   const [wallets_holdings, venues, policy_show, tasks_list, approvals_list] = await Promise.all([
     attempt(client.wallets.holdings({}, call)),
@@ -83,7 +83,7 @@ export async function status(terminal: Terminal, options: Options): Promise<numb
         ? []
         : [['waiting', `${countText(approvals_list.total, 'approval')}: portico approvals list`] as const]),
     ]
-    return [...factLines(facts, widthOf(terminal)), ...failures(answers, widthOf(terminal))]
+    return [...factLines(facts, screenWidth(terminal)), ...failures(answers, screenWidth(terminal))]
   })
 }
 

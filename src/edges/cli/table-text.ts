@@ -46,7 +46,7 @@ export function cut(text: string, width: number): string {
   return width < 1 ? '' : `${shown}…`
 }
 
-const padded = (text: string, width: number, isNumber: boolean): string => {
+const padded = (text: string, width: number, { isNumber }: Column): string => {
   const space = ' '.repeat(Math.max(0, width - widthOf(text)))
   return isNumber ? space + text : text + space
 }
@@ -129,7 +129,7 @@ function fitted(columns: readonly Column[], width: number, min: number): number[
 function linesOf(columns: readonly Column[], widths: readonly number[]): string[] {
   const row = (texts: readonly string[]): string =>
     texts
-      .map((text, at) => padded(cut(text, widths[at]!), widths[at]!, columns[at]!.isNumber))
+      .map((text, at) => padded(cut(text, widths[at]!), widths[at]!, columns[at]!))
       .join(gap)
       .trimEnd()
   const headers = columns.map(({ header }, at) => wrapped(header, widths[at]!))

@@ -10,7 +10,7 @@ type Column<Item> =
   | `${keyof Item & string}|${keyof Item & string}`
 
 /**
- * Declares the fields of an object that a table shows, the most telling ones first: a narrow screen leaves out the last
+ * Declares the fields of an object that a table shows, the most important ones first: a narrow screen leaves out the last
  * ones. An empty list declares that a person reads such objects only on request.
  */
 export const setColumns = <S extends T.TSchema>(

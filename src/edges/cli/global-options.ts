@@ -7,9 +7,9 @@ export type Chosen = { code: number; command?: Command }
 
 /**
  * Adds the options that every command has. They also stand before the command and before the section, where `--json`
- * takes no value, because it could not be told from the name that follows.
+ * takes no value, because it could not be distinguished from the name that follows.
  */
-export const addSharedOptions = (program: Program, json: '--json' | '--json [input]'): Program =>
+export const addGlobalOptions = (program: Program, json: '--json' | '--json [input]'): Program =>
   program
     .option(
       json,
