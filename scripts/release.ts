@@ -32,7 +32,8 @@ const withValue = (path: string, name: string, type: string, value: unknown): st
   const types = [...text.matchAll(/(?:\/\*\*[^/]*\*\/\n)?export type [\s\S]*?\n(?=\n)/g)].map(
     ([each]) => each,
   )
-  return `${types.join('\n')}\nexport const ${name}: ${type} = ${JSON.stringify(value)}\n`
+  const imports = [...text.matchAll(/^import type .* from '\.\/.*\n/gm)].map(([each]) => each)
+  return `${imports.join('')}${types.join('\n')}\nexport const ${name}: ${type} = ${JSON.stringify(value)}\n`
 }
 
 const written: Record<string, () => string> = {
@@ -48,6 +49,25 @@ const written: Record<string, () => string> = {
   'cli/commands.ts': () => withValue('src/edges/cli/commands.ts', 'commands', 'readonly Command[]', commands),
 }
 
+/** What a release has read already. */
+const readFiles = ['src/edges/cli/schema-view.ts']
+
+/** The files of the language that the client uses, which import nothing but each other. */
+function copyKernel(text: string): string {
+  return text.replaceAll(/'#kernel\/([\w/-]+)\/([\w-]+)\.ts'/g, (_, folder: string, file: string) => {
+    const from = join(root, 'src/kernel', folder, `${file}.ts`)
+    const to = join(sources, 'kernel', `${file}.ts`)
+    if (!existsSync(to)) {
+      mkdirSync(dirname(to), { recursive: true })
+      const own = readFileSync(from, 'utf8')
+      writeFileSync(to, own)
+      for (const [, beside] of own.matchAll(/from '\.\/([\w-]+)\.ts'/g))
+        copyKernel(`'#kernel/${folder}/${beside}.ts'`)
+    }
+    return `'../kernel/${file}.ts'`
+  })
+}
+
 function copySources(): void {
   for (const [from, to] of [
     ['src/sdk', 'sdk'],
@@ -55,10 +75,10 @@ function copySources(): void {
   ] as const) {
     mkdirSync(join(sources, to), { recursive: true })
     for (const path of globSync(`${from}/*.ts`, { cwd: root })) {
-      if (path.endsWith('.test.ts')) continue
+      if (path.endsWith('.test.ts') || readFiles.includes(path)) continue
       const name = `${to}/${basename(path)}`
       const text = written[name]?.() ?? readFileSync(join(root, path), 'utf8')
-      writeFileSync(join(sources, name), text.replaceAll("'#sdk/", "'../sdk/"))
+      writeFileSync(join(sources, name), copyKernel(text).replaceAll("'#sdk/", "'../sdk/"))
     }
   }
 }
@@ -141,10 +161,10 @@ function writeManifest(gatewayPackages: readonly string[]): void {
     description,
     license,
     type: 'module',
-    engines: { node: '>=22' },
+    engines: { node: '>=20.12' },
     exports: { './sdk': { types: './sdk/sdk.d.ts', default: './sdk/sdk.js' } },
     ...(cli && {
-      bin: { portico: './cli/main.js' },
+      bin: { portico: './cli/launch.cjs' },
       dependencies: { commander: dependencies.commander },
       // In the package itself: it installs without a registry.
       bundleDependencies: ['commander'],
@@ -153,7 +173,8 @@ function writeManifest(gatewayPackages: readonly string[]): void {
   }
   writeFileSync(join(target, 'package.json'), `${JSON.stringify(text, null, 2)}\n`)
   if (!cli) return
-  chmodSync(join(target, 'cli/main.js'), 0o755)
+  cpSync(join(root, 'src/edges/cli/launch.cjs'), join(target, 'cli/launch.cjs'))
+  chmodSync(join(target, 'cli/launch.cjs'), 0o755)
   cpSync(join(root, 'node_modules/commander'), join(target, 'node_modules/commander'), { recursive: true })
 }
 

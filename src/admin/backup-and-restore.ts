@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { everything, storeHold } from '#durable/time/money-hold.ts'
-import { readPoint } from '#durable/time/position-columns.ts'
+import { readPoint } from '#durable/time/wal-position-sql.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { lockDataDir } from '#start/data-dir-lock.ts'
 import { openDatabase } from '#store/database.ts'

@@ -9,7 +9,7 @@ import {
   raiseGeneration,
   storeHold,
 } from '#durable/time/money-hold.ts'
-import { readPoint } from '#durable/time/position-columns.ts'
+import { readPoint } from '#durable/time/wal-position-sql.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
 import { later } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task/task.ts'

@@ -147,7 +147,7 @@ function answer(intent: Intent, outputs: Outputs, { turn, registry }: Run): Answ
 
 /** Names the agent that answers an intent; the user has to choose that agent, because it costs more credits. */
 const routeText = (agent: string): string =>
-  `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message. It takes more credits.`
+  `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message (\`--agent\` of the command line). It takes more credits.`
 
 const decisionText =
   'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'

@@ -2,7 +2,7 @@ import { stepMs } from '#features/chat/turn-times.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { release } from '#release.ts'
-import { createAgentClient } from '#upstreams/agent/agent.ts'
+import { createAgentClient } from '#upstreams/agent/agent-client.ts'
 import type { AgentAddress } from '#upstreams/agent/service-connection.ts'
 import type { CoreDeps, CoreOverrides } from './core.ts'
 

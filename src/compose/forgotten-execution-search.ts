@@ -2,7 +2,7 @@ import {
   type BeginSearch,
   type FoundRow,
   openExecutionComparison,
-} from '#durable/time/execution-comparison.ts'
+} from '#durable/time/lost-execution-search.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-chain-parts.ts'
 import {
   type EvmProgress,

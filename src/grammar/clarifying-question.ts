@@ -1,8 +1,8 @@
 import { type Asset, assetNamed, dollarSymbol, type Names, tokenOn } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
 import { type Frame, missingOf, type Place, type SlotRule } from './intent-frame.ts'
-import { sidesOf } from './plan-conditions.ts'
 import { type Choice, chainChoices, choose } from './question-choices.ts'
+import { sidesOf } from './step-predicates.ts'
 import type { Token } from './tag.ts'
 import type { Ask } from './understanding.ts'
 

@@ -4,9 +4,9 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Asset, assetNamed, type Names, type TokenPlace, tokenOn } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
 import { fractionText, parseAmount, partOf } from './parse-amount-text.ts'
-import { sidesOf, startChains } from './plan-conditions.ts'
 import { chainChoices } from './question-choices.ts'
 import { outputOf, rowsAt, textAt } from './step-outputs.ts'
+import { sidesOf, startChains } from './step-predicates.ts'
 
 /** Fills the fields of swaps, bridges and limit orders. */
 

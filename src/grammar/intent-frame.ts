@@ -3,9 +3,9 @@ import type { Line } from './answer-lines.ts'
 import type { Slots } from './clause-reader.ts'
 import type { Concept, Feature, Rule } from './feature-rules.ts'
 import type { FormulaName } from './input-formulas.ts'
-import type { ConditionName } from './plan-conditions.ts'
 import type { Choice } from './question-choices.ts'
 import type { ReaderName } from './slot-readers.ts'
+import type { ConditionName } from './step-predicates.ts'
 
 /** The source of an input field: a slot, a fixed value, or a formula, which may leave the field out. */
 export type Source = { slot: string } | { value: JsonObject[string] } | { formula: FormulaName }

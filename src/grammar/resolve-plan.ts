@@ -4,8 +4,8 @@ import type { Slots } from './clause-reader.ts'
 import { type FormulaContext, isProblem, type Problem } from './input-formula.ts'
 import { formulas } from './input-formulas.ts'
 import type { Frame, PlanStep, Source } from './intent-frame.ts'
-import { conditions } from './plan-conditions.ts'
 import type { Outputs } from './step-outputs.ts'
+import { conditions } from './step-predicates.ts'
 
 /**
  * Returns the steps of a frame for these slots, in order: the steps that read come before those that move money.

@@ -1,6 +1,6 @@
 import type { FormulaName } from './input-formulas.ts'
 import type { PlanStep, Source } from './intent-frame.ts'
-import type { ConditionName } from './plan-conditions.ts'
+import type { ConditionName } from './step-predicates.ts'
 
 /** This module builds the steps of plans, and the sources of their input fields. */
 

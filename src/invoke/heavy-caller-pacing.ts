@@ -84,8 +84,8 @@ export function startPacing(): Pacing {
 }
 
 /**
- * Pauses each request where it is counted: once, over whatever transport it arrives, and even if it is then refused.
- * While the instance is overloaded, it refuses heavy callers there.
+ * Rate limits that pause each request once, over whatever transport it arrives, and even if it is then refused. While
+ * the instance is overloaded, they refuse heavy callers.
  */
 export const pacedLimits = (
   limits: RateLimits,

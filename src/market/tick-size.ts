@@ -19,7 +19,7 @@ export function priceOnTick(price: number, decimalsMax: number): string | undefi
   return onTick.includes('.') ? onTick.replace(/\.?0+$/, '') : onTick
 }
 
-/** Returns the distance to the next price up; infinite where the price is none. */
+/** Returns the distance to the next price up; infinite where the number is no price. */
 export function tickSizeAt(price: number, decimalsMax: number): number {
   const text = decimalText(price)
   if (text === undefined || !(price > 0)) return Number.POSITIVE_INFINITY

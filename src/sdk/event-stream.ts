@@ -19,6 +19,8 @@ export type FollowOptions = {
   idempotencyKey?: string | undefined
   /** Called when a connection has ended early, before the next one is tried. */
   onLost?: (() => void) | undefined
+  /** Called when a connection is open: the first one, and each that follows a lost one. */
+  onOpen?: (() => void) | undefined
 }
 type Open = (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>
 
@@ -45,6 +47,7 @@ export async function* follow(
     try {
       const signals = signal ? [connection.signal, signal] : [connection.signal]
       const response = await open(lastEventId, AbortSignal.any(signals))
+      if (!wasOpen || failures > 0) options.onOpen?.()
       wasOpen = true
       for await (const { id, retryMs, ...event } of frames(response, connection)) {
         failures = 0

@@ -28,13 +28,16 @@ export function retryDelayMs(retries: number, retryAfter: string | null | undefi
 export const jittered = (ms: number, msMax: number): number => Math.random() * Math.min(ms, msMax)
 
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const onAbort = () => reject(signal?.reason)
-  const timer = setTimeout(resolve, ms)
-  if (signal?.aborted) onAbort()
-  else signal?.addEventListener('abort', onAbort, { once: true })
-  return promise.finally(() => {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', onAbort)
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort, { once: true })
   })
 }

@@ -107,6 +107,16 @@ export const allowedImports: Record<string, readonly string[]> = {
   world: [],
 }
 
+/**
+ * What the SDK and the command line import of the kernel. The package contains these files, so they import nothing but
+ * each other.
+ */
+export const packagedKernelFiles = [
+  'kernel/contract/nearest-names.ts',
+  'kernel/money/figure-format.ts',
+  'kernel/money/money.ts',
+]
+
 /** The two files that import every part, outside the table. */
 export const unrestrictedFiles = ['app.ts', 'main.ts']
 
@@ -224,6 +234,11 @@ export const raisedLimits: Record<string, { fileLines?: number; functionLines?: 
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */
 export const floatPlaces: readonly { path: string; why: string }[] = [
+  {
+    path: 'src/edges/cli/cell-text.ts',
+    why: 'the plain form of a JSON number with an exponent, for display',
+  },
+  { path: 'src/edges/cli/task-screen.ts', why: 'the seconds that a task took, for display' },
   { path: 'src/edges/mcp/text-index.ts', why: 'the rank of texts in a search' },
   { path: 'src/market/', why: 'statistics and pictures of markets' },
   { path: 'src/agent/research/', why: 'figures of reports on markets' },

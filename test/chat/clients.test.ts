@@ -119,7 +119,7 @@ describe('clients of the chat', () => {
     assert.match(err, /\ncompleted, 1 credit used, 199 left\n$/)
     assert.match(
       out,
-      /\nRecommended: Move units\n {2}units 2\n {2}Operation: test_move\n {2}Valid until: \S+\n/,
+      /\nRecommended: Move units\n {2}units 2\n {2}Operation: test_move\n {2}Valid until: .+\n/,
     )
     const decided = await cli(user, [...command.split(' '), '--json'])
     assert.equal((JSON.parse(decided.out) as { status: string }).status, 'accepted')

@@ -8,7 +8,7 @@ import { readLedgerGauges, readTaskGauges } from '#durable/upkeep/task-gauges.ts
 import { keysWrappedByOthers } from '#engines/custody/wallet-store.ts'
 import { recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import { boughtRecently, recentlyCancelled } from '#engines/venue/orders/read-after-write.ts'
-import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
+import { requireAgent } from '#engines/venue/orders/require-trading-key.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/order-store.ts'
 import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'

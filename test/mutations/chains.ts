@@ -361,8 +361,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/earn/shares.ts',
-    ['src/features/earn/shares.test.ts'],
+    'src/features/earn/share-division.ts',
+    ['src/features/earn/share-division.test.ts'],
     [
       ['neededShares / 1_000n + 1n', '0n', 'a fall of the share price makes a withdrawal exceed its hold'],
       ['+ 1n, available)', '+ 1n, neededShares * 2n)', 'a hold exceeds the position'],

@@ -276,7 +276,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/venue/orders/trade-admission.ts',
+    'src/engines/venue/orders/require-trading-key.ts',
     ['test/venue/order-events.test.ts'],
     [
       [
@@ -287,7 +287,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/venue/orders/trade-admission.ts',
+    'src/engines/venue/orders/require-trading-key.ts',
     ['test/venue/request-budget.test.ts'],
     [
       [
@@ -325,7 +325,7 @@ export const interfaceMutations = [
     [['startTime, reversed: false }', 'startTime }', 'fills are requested without an order']],
   ),
   ...mutationsOf(
-    'src/compose/discovery.ts',
+    'src/compose/discovery-and-health.ts',
     ['test/journeys/start.test.ts'],
     [
       [

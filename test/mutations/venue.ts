@@ -94,7 +94,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/perp/payout-search.ts',
+    'src/features/perp/withdrawal-payout-search.ts',
     ['src/features/perp/withdraw.test.ts'],
     [
       [

@@ -85,7 +85,9 @@ async function loginAs(email: string): Promise<string> {
   const forged = new URL(back)
   forged.searchParams.set('state', 'forged')
   assert.equal((await fetch(forged)).status, 404)
-  assert.match(await (await fetch(back)).text(), /You are signed in/)
+  const page = await fetch(back)
+  assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+  assert.match(await page.text(), /<h1>You are signed in<\/h1><p>Return to the terminal\.<\/p>/)
   assert.equal(await ended, 0)
   return url
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
-import { factColumns, type ServerFacts, type TimeRow, timeColumns } from '#durable/time/position-columns.ts'
+import { factColumns, type ServerFacts, type TimeRow, timeColumns } from '#durable/time/wal-position-sql.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { query } from '#store/query.ts'
 import {

@@ -16,7 +16,7 @@ import {
   type MoneyHolds,
   storeHold,
 } from './money-hold.ts'
-import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './position-columns.ts'
+import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './wal-position-sql.ts'
 
 /**
  * Detects that the database went back: a restored backup, a failover that lost commits, or a node that returned

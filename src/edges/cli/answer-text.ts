@@ -1,29 +1,37 @@
-import { PorticoError } from '#sdk/errors.ts'
+import { type Fields, isObject, isPlain, printable } from './cell-text.ts'
+import { eventLine, isEvent } from './event-line.ts'
+import { answerScreen, type Layout } from './screen.ts'
+import { cut } from './table-text.ts'
+import { isTask, taskScreen } from './task-screen.ts'
 
-export type Form = 'table' | 'json' | 'jsonl'
-type Fields = Readonly<Record<string, unknown>>
+/** `wide` prints every field as the gateway sent it, in lines of any length. */
+export type Form = 'table' | 'wide' | 'json' | 'jsonl'
 
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
+export const isJson = (form: Form): boolean => form === 'json' || form === 'jsonl'
 
-/** Names of tokens and messages come from strangers, so none of their characters may control the terminal. */
-export const printable = (value: unknown): string =>
-  (value === null || value === undefined ? '-' : String(value)).replace(/\p{C}/gu, ' ')
-
-export function answerText(answer: unknown, form: Form): string {
+export function answerText(answer: unknown, form: Form, layout: Layout): string {
   if (form === 'json') return `${JSON.stringify(answer, null, 2)}\n`
-  if (form === 'table') return `${blockOf(answer).join('\n')}\n`
-  const lists = isObject(answer) ? Object.values(answer).filter(Array.isArray) : []
-  const items = Array.isArray(answer)
-    ? answer
-    : lists.length === 1 && !('task_id' in Object(answer))
-      ? lists[0]
-      : undefined
-  return (items ?? [answer]).map((item) => `${JSON.stringify(item)}\n`).join('')
+  if (form === 'jsonl')
+    return itemsOf(answer)
+      .map((item) => `${JSON.stringify(item)}\n`)
+      .join('')
+  return `${(form === 'wide' ? blockOf(answer) : screenOf(answer, layout)).join('\n')}\n`
 }
 
-export function blockOf(value: unknown): string[] {
+function screenOf(answer: unknown, layout: Layout): string[] {
+  if (isTask(answer)) return taskScreen(answer, layout)
+  const events = isObject(answer) && Array.isArray(answer.events) ? answer.events : []
+  if (events.length === 0 || !events.every(isEvent)) return answerScreen(answer, layout)
+  return events.map((event) => cut(`${printable(event.id)}  ${eventLine(event)}`, layout.width))
+}
+
+function itemsOf(answer: unknown): readonly unknown[] {
+  if (Array.isArray(answer)) return answer
+  const lists = isObject(answer) ? Object.values(answer).filter(Array.isArray) : []
+  return lists.length === 1 && lists[0] && !('task_id' in Object(answer)) ? lists[0] : [answer]
+}
+
+function blockOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.every(isObject) ? tableOf(value) : value.map(printable)
   if (!isObject(value)) return [printable(value)]
   const entries = Object.entries(value)
@@ -37,14 +45,14 @@ export function blockOf(value: unknown): string[] {
   return lines
 }
 
+const wholeCell = (value: unknown): string => printable(isPlain(value) ? value : JSON.stringify(value))
+
 function tableOf(rows: readonly Fields[]): string[] {
   if (rows.length === 0) return ['none']
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) =>
-    rows.every((row) => isPlain(row[name])),
-  )
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const lines = [
     names.map((name) => name.toUpperCase()),
-    ...rows.map((row) => names.map((name) => printable(row[name]))),
+    ...rows.map((row) => names.map((name) => wholeCell(row[name]))),
   ]
   const widths = names.map((_, index) => Math.max(...lines.map((line) => (line[index] ?? '').length)))
   return lines.map((line) =>
@@ -53,18 +61,4 @@ function tableOf(rows: readonly Fields[]): string[] {
       .join('  ')
       .trimEnd(),
   )
-}
-
-/** Formats a failure for `err`; the JSON has every field that the gateway sent. */
-export function errorText(error: unknown, form: Form): string {
-  if (!(error instanceof PorticoError)) return `portico: ${error instanceof Error ? error.message : error}\n`
-  const { status, code, detail, retryable, outcome, request_id, errors, extras } = error
-  if (form !== 'table')
-    return `${JSON.stringify({ status, code, detail, retryable, outcome, request_id, errors, extras })}\n`
-  const issues = errors.map(({ loc, msg }) => `  ${printable(loc.join('.'))}: ${printable(msg)}\n`)
-  const hint =
-    code === 'unauthorized'
-      ? '  portico init registers a key pair on this machine, portico login signs a person in\n'
-      : ''
-  return `portico: ${code}: ${printable(detail)}\n${issues.join('')}${hint}`
 }

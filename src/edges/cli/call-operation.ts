@@ -1,24 +1,48 @@
 import { type Portico, portico, type Task } from '#sdk/client.ts'
 import { ConnectionError } from '#sdk/errors.ts'
-import { answerText, type Form } from './answer-text.ts'
+import { answerText, type Form, isJson } from './answer-text.ts'
+import type { ChainNames } from './cell-text.ts'
 import type { Command } from './commands.ts'
 import { connectionOf } from './credentials.ts'
+import { eventLine } from './event-line.ts'
 import { exitCodes } from './exit-codes.ts'
-import { inputOf, type Options } from './operation-input.ts'
+import { countOf, inputOf, type Options } from './operation-input.ts'
+import { formOf } from './output-form.ts'
+import { progressLine } from './progress-line.ts'
+import { statusText } from './task-screen.ts'
 import type { Terminal } from './terminal.ts'
+import type { View } from './view.ts'
 
 export type Invocation = { command: Command; options: Options; positional: readonly string[] }
-
-export const formOf = ({ json, jsonl }: Options): Form =>
-  jsonl === true ? 'jsonl' : json === undefined ? 'table' : 'json'
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 export function clientOf(terminal: Terminal, { baseUrl, retries }: Options): Portico {
+  const maxRetries = countOf('--retries', retries)
   return portico({
     ...connectionOf(terminal, textOf(baseUrl)),
-    ...(typeof retries === 'string' && { maxRetries: Number(retries) }),
+    ...(maxRetries !== undefined && { maxRetries }),
   })
+}
+
+/** Prints an answer; in a table, chains have the names that the gateway gives them. */
+export async function printAnswer(
+  terminal: Terminal,
+  client: Portico,
+  { answer, form, view }: { answer: unknown; form: Form; view?: View | undefined },
+): Promise<void> {
+  const chains = form === 'table' ? await chainNames(client, terminal.signal) : new Map()
+  terminal.out(answerText(answer, form, { view, chains, width: terminal.width ?? Number.POSITIVE_INFINITY }))
+}
+
+export async function chainNames(client: Portico, signal: AbortSignal): Promise<ChainNames> {
+  try {
+    const { chains } = await client.chains.list({}, { signal, maxRetries: 0 })
+    return new Map(chains.map(({ chain_id, display_name }) => [chain_id, display_name]))
+  } catch {
+    // The names only make a table easier to read.
+    return new Map()
+  }
 }
 
 export async function callOperation(terminal: Terminal, given: Invocation): Promise<number> {
@@ -28,9 +52,9 @@ export async function callOperation(terminal: Terminal, given: Invocation): Prom
   const input = inputOf(command, options, positional)
   if (command.isStream && input.stream !== false) {
     const events = client.follow(command.name, input, { signal: terminal.signal })
-    let left = options.items === undefined ? Number.POSITIVE_INFINITY : Number(options.items)
+    let left = countOf('--items', options.items) ?? Number.POSITIVE_INFINITY
     for await (const event of events) {
-      terminal.out(form === 'table' ? eventLine(event.data) : `${JSON.stringify(event)}\n`)
+      terminal.out(isJson(form) ? `${JSON.stringify(event)}\n` : `${eventLine(event.data)}\n`)
       if (--left <= 0) break
     }
     return exitCodes.success
@@ -56,7 +80,7 @@ export async function callOperation(terminal: Terminal, given: Invocation): Prom
     })
   if (replayed && !(waits && terminal.isInteractive))
     terminal.err('portico: an earlier call under this idempotency key answers\n')
-  terminal.out(answerText(answer, form))
+  await printAnswer(terminal, client, { answer, form, view: command.view })
   return waits ? taskCode(answer as Partial<Task>) : exitCodes.success
 }
 
@@ -66,22 +90,14 @@ async function showProgress(
   taskId: string,
   seconds: number,
 ): Promise<void> {
-  await client.tasks.waitFor(taskId, {
-    timeoutMs: seconds * 1_000,
-    signal: terminal.signal,
-    onUpdate: ({ status, state, progress }) => {
-      const step = progress ? `, ${progress.step} of ${progress.of}: ${progress.text}` : ''
-      terminal.err(`${taskId} ${status} ${state}${step}\n`)
-    },
-  })
+  const progress = progressLine(terminal)
+  const options = { timeoutMs: seconds * 1_000, signal: terminal.signal }
+  await client.tasks
+    .waitFor(taskId, { ...options, onUpdate: (task) => progress.show(statusText(task)) })
+    .finally(progress.end)
 }
 
 function taskCode({ status }: Partial<Task>): number {
   if (status === 'pending' || status === 'running') return exitCodes.taskRunning
   return status === 'failed' || status === 'cancelled' ? exitCodes.taskFailed : exitCodes.success
-}
-
-function eventLine(event: unknown): string {
-  const { id, type, task_id, created_at } = event as Readonly<Record<string, unknown>>
-  return `${created_at ?? ''}  ${id ?? ''}  ${type ?? ''}  ${task_id ?? ''}\n`
 }

@@ -1,5 +1,8 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, isKeyed, operationName, takesWait } from '#kernel/contract/operation.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { viewOf, withoutNull } from './schema-view.ts'
+import type { View } from './view.ts'
 
 /**
  * What the command line has to know about an operation. The build of a release replaces this file by one with the
@@ -10,6 +13,8 @@ export type Command = {
   name: string
   /** The section of the operation: a person types `portico <group> <verb>`. */
   group: string
+  /** What the section is for. */
+  about: string
   verb: string
   summary: string
   description: string
@@ -18,6 +23,11 @@ export type Command = {
   /** The most seconds for which a call waits for its task by default; absent if no call may wait. */
   waitSeconds?: number
   fields: readonly Field[]
+  /** How its answer is printed. */
+  view?: View
+  /** The kind of its tasks, and how their result is printed. */
+  taskKind?: string
+  result?: View
 }
 export type Field = {
   name: string
@@ -25,6 +35,8 @@ export type Field = {
   description: string
   type: 'text' | 'integer' | 'number' | 'boolean' | 'json'
   choices: readonly string[]
+  /** What the gateway takes where the field is left out. */
+  default?: string
   isList: boolean
   isRequired: boolean
   isPath: boolean
@@ -38,17 +50,16 @@ export const kebabCase = (text: string): string =>
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> =>
   (schema as { properties?: Record<string, Schema> } | undefined)?.properties ?? {}
 
-/** Returns the only arm of a union beside null, and any other schema unchanged. */
-function withoutNull(schema: Schema): Schema {
-  const arms = Array.isArray(schema.anyOf) ? (schema.anyOf as Schema[]) : []
-  const others = arms.filter(({ type }) => type !== 'null')
-  return others.length === 1 && others[0] ? others[0] : schema
-}
-
 function typeOf({ type, ...schema }: Schema): Field['type'] {
   const types = [type].flat()
   if (schema['x-decimal'] !== undefined || types.includes('string')) return 'text'
   return (['integer', 'number', 'boolean'] as const).find((each) => types.includes(each)) ?? 'json'
+}
+
+/** Other spellings of the same words are left out. */
+function choicesOf({ enum: values }: Schema): string[] {
+  const words = Array.isArray(values) ? values.map(String) : []
+  return words.filter((word) => word === word.toLowerCase() || !words.includes(word.toLowerCase()))
 }
 
 function fieldOf(name: string, declared: Schema, needs: { isRequired: boolean; isPath: boolean }): Field {
@@ -61,7 +72,8 @@ function fieldOf(name: string, declared: Schema, needs: { isRequired: boolean; i
     flag: kebabCase(name),
     description: String(declared.description ?? schema.description ?? ''),
     type: typeOf(value),
-    choices: Array.isArray(value.enum) ? value.enum.map(String) : [],
+    choices: choicesOf(value),
+    ...(declared.default !== undefined && { default: String(declared.default) }),
     isList,
     ...needs,
   }
@@ -76,10 +88,19 @@ function fieldsOf(entry: Entry): Field[] {
   })
 }
 
-export const commands: readonly Command[] = contracts.flatMap(({ group, entries }) =>
+/** Answers of tasks have the form that `tasks_get` has; some have more beside it, such as a quote. */
+function viewsOf(name: string, entry: Entry): Pick<Command, 'view' | 'result' | 'taskKind'> {
+  const view = entry.kind === 'task' && entry.output === TaskResponse ? undefined : viewOf(entry.output)
+  if (entry.kind !== 'task') return { ...(view && { view }) }
+  const result = viewOf(entry.result)
+  return { taskKind: entry.taskKind ?? name, ...(view && { view }), ...(result && { result }) }
+}
+
+export const commands: readonly Command[] = contracts.flatMap(({ group, about, entries }) =>
   Object.entries(entries).map(([key, entry]: [string, Entry]) => ({
     name: operationName(group, key),
     group: kebabCase(group),
+    about,
     verb: kebabCase(key),
     summary: entry.summary,
     description: entry.description ?? '',
@@ -87,5 +108,6 @@ export const commands: readonly Command[] = contracts.flatMap(({ group, entries 
     isKeyed: isKeyed(entry),
     ...(takesWait(entry) && { waitSeconds: entry.waitSeconds }),
     fields: fieldsOf(entry),
+    ...viewsOf(operationName(group, key), entry),
   })),
 )

@@ -24,14 +24,17 @@ export const writeCredentials = (terminal: Terminal, credentials: Credentials): 
   writeConfig(terminal, fileName, credentials)
 
 /** Returns the first known address: of the option, the environment, the sign-in, the stored key, or localhost. */
-export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
-  withoutSlash(
+export function baseUrlOf(terminal: Terminal, given: string | undefined): string {
+  const url =
     given ??
-      terminal.env.PORTICO_URL ??
-      readSession(terminal)?.base_url ??
-      readCredentials(terminal)?.base_url ??
-      defaultBaseUrl,
-  )
+    terminal.env.PORTICO_URL ??
+    readSession(terminal)?.base_url ??
+    readCredentials(terminal)?.base_url ??
+    defaultBaseUrl
+  if (/^https?:\/\/[^/]/.test(url) && URL.canParse(url)) return withoutSlash(url)
+  const origin = given === undefined ? 'PORTICO_URL' : '--base-url'
+  throw new UsageError(`${origin} is an address such as ${defaultBaseUrl}, not ${url}`)
+}
 
 /** Returns the gateway and how to sign in there. Stored credentials are sent only to the gateway that issued them. */
 export function connectionOf(

@@ -1,7 +1,7 @@
 import { portico } from '#sdk/client.ts'
 import { registerAgent } from '#sdk/register-agent.ts'
-import { errorText } from './answer-text.ts'
 import { baseUrlOf, credentialsPath, readCredentials, writeCredentials } from './credentials.ts'
+import { errorText } from './error-text.ts'
 import type { Options } from './operation-input.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 

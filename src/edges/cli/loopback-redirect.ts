@@ -15,18 +15,31 @@ const path = '/callback'
 const send = (response: ServerResponse, status: number, text: string): void => {
   response
     .writeHead(status, {
-      'content-type': 'text/plain; charset=utf-8',
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
       connection: 'close',
     })
-    .end(`${text}\n`)
+    .end(pageOf(text))
+}
+
+const pageStyle =
+  'body{font:1.1rem/1.5 system-ui,sans-serif;color-scheme:light dark;max-width:32rem;margin:20vh auto;padding:0 1.5rem}'
+
+/** The first sentence is the heading. Parts of the text come from the address that the browser opened. */
+function pageOf(text: string): string {
+  const [heading = '', ...rest] = text.replace(/[<>&"]/g, ' ').split(/(?<=[.)]) /)
+  return `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Portico</title>
+<style>${pageStyle}</style><h1>${heading.replace(/\.$/, '')}</h1><p>${rest.join(' ')}</p></html>
+`
 }
 
 export async function openLoopback(): Promise<Loopback> {
   let expected: { state: string; resolve: (received: Received) => void } | undefined
   const server = createServer((request, response) => {
-    const url = URL.parse(request.url ?? '', origin())
+    const url = URL.canParse(request.url ?? '', origin()) ? new URL(request.url ?? '', origin()) : undefined
     const isReturn = request.method === 'GET' && url?.pathname === path
     if (!isReturn || !expected || url.searchParams.get('state') !== expected.state)
       return send(response, 404, 'There is nothing here.')

@@ -43,7 +43,7 @@ export async function isRefusedClient(authorizeUrl: string): Promise<boolean> {
     // An outage of the server says nothing about whether the server knows the client.
     if (!reply || !location) return reply?.status === 400 || reply?.status === 401
     if (location.startsWith(returnsTo)) {
-      const error = URL.parse(location)?.searchParams.get('error')
+      const error = new URL(location, url).searchParams.get('error')
       return error === 'invalid_client' || error === 'unauthorized_client'
     }
     url = new URL(location, url)

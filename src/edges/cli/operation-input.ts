@@ -41,6 +41,13 @@ function parseValue({ type }: Field, value: unknown): unknown {
   return parsed === undefined ? value : parsed
 }
 
+/** The value of an option that counts something. */
+export function countOf(flag: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined
+  if (/^\d{1,6}$/.test(String(value))) return Number(value)
+  throw new UsageError(`${flag} takes a whole number, not ${value}`)
+}
+
 const numberOf = (text: string, form: RegExp): unknown => (form.test(text) ? Number(text) : text)
 
 /** Reads the value of --json: `@file` names a file, `@-` the standard input, and any other value is the JSON. */

@@ -18,7 +18,7 @@ type TaskHandle = {
   pollIntervalMs: number
 }
 type RpcError = { code: number; message: string; data: Record<string, unknown> }
-/** `resultType` is also in the answer of the request itself; the official client of the extension requires it. */
+/** `resultType` is also in the answer to `tools/call`; the official client of the extension requires it. */
 type FinalResult = ToolResult & { resultType: 'complete' }
 export type ProtocolTask = TaskHandle & { result?: FinalResult; error?: RpcError }
 export type CreatedTask = TaskHandle & { resultType: 'task'; _meta?: Record<string, unknown> }

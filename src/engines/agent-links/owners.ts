@@ -18,7 +18,7 @@ export function linkCoolsUntil(
   return until && until > now ? until : undefined
 }
 
-/** Throws while a link is so new that it allows less; `sentence` says what the link allows, and from when on. */
+/** Throws while a link is so new that it allows less than a later one; `sentence` says what the link allows, and from when on. */
 export function assertEstablished(
   linkedAt: Date | null,
   at: { now: Date; coolingMs: number },

@@ -12,8 +12,8 @@ export type AgentCache = {
   /** Returns a recent reading of the active agents, or reads the database. */
   cached: Read
   /**
-   * Drops the cached agents of an owner before a write changes them. Until the entry expires nothing is cached, so that
-   * a read from before the write does not stay.
+   * Drops the cached agents of an owner before a write changes them. Nothing is cached for
+   * the owner until a read from before the write can no longer be under way.
    */
   invalidate(owner: AgentOwner): void
 }

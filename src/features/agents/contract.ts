@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, group, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { orRequested, TaskResponse } from '#kernel/contract/task-response.ts'
@@ -12,6 +13,7 @@ const linkedAgent = {
   linked_at: Time,
 }
 const LinkedAgent = T.Object(linkedAgent, { $id: 'LinkedAgent' })
+setColumns(LinkedAgent, ['agent_id', 'name', 'linked_at'])
 
 /** The agent's key signs these fields; the token alone is not enough. */
 const signed = {

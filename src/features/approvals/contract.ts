@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { DecOrNull, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
@@ -57,6 +58,7 @@ const approval = {
   expires_at: Time,
 }
 const Approval = T.Object(approval, { $id: 'Approval' })
+setColumns(Approval, ['approval_id', 'intent.text', 'intent.usd', 'expires_at'])
 const ApprovalList = T.Object(
   {
     approvals: T.Array(Approval, {

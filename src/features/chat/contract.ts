@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, group, read, stream } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
@@ -31,10 +32,12 @@ const RecommendationFields = {
   task_id: TextOrNull,
 }
 const Recommendation = T.Object({ id: Text, ...RecommendationFields }, { $id: 'ChatRecommendation' })
+setColumns(Recommendation, ['id', 'title', 'status'])
 const File = T.Object(
   { file_id: Text, name: Text, content_type: Text, size: T.Integer(), url: Text, expires_at: Time },
   { $id: 'ChatFile' },
 )
+setColumns(File, ['name', 'size', 'url'])
 const statuses = ['running', 'completed', 'failed', 'cancelled'] as const
 
 const ChatRequest = T.Object(
@@ -93,6 +96,7 @@ const ThreadSummary = T.Object(
   },
   { $id: 'ThreadSummary' },
 )
+setColumns(ThreadSummary, ['thread_id', 'title', 'message_count', 'updated_at'])
 
 const ThreadMessage = T.Object(
   {
@@ -113,6 +117,7 @@ const ThreadMessage = T.Object(
   },
   { $id: 'ThreadMessage' },
 )
+setColumns(ThreadMessage, ['role', 'query', 'answer', 'status', 'created_at'])
 
 const about =
   'Ask in plain words; what would change anything is recommended, and started where you accept it or your limit for chats allows it.'

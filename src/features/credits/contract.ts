@@ -1,4 +1,5 @@
 import { ChainInfo } from '#kernel/contract/chain-info.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { linkedTaskFields, taskDetails } from '#kernel/contract/task-response.ts'
@@ -93,6 +94,7 @@ const RechargeChain = T.Object(
   },
   { $id: 'RechargeChain', additionalProperties: true },
 )
+setColumns(RechargeChain, ['chain_id', 'display_name', 'native_token', 'confirmations', 'status'])
 
 const Recharge = T.Object(
   {

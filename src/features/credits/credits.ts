@@ -6,11 +6,11 @@ import { creditsAsset } from '#kernel/money/credit-accounts.ts'
 import type { Draw } from '#kernel/task/ledger-draw.ts'
 import { externalAccount, type Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
+import * as store from './bucket-store.ts'
 import { type Bucket, liveBuckets, spendableAccounts, subAccountOf, totalOf } from './buckets.ts'
 import { contract } from './contract.ts'
 import { historyOf } from './history.ts'
 import { packs } from './packs.ts'
-import * as store from './store.ts'
 
 const signupCredits = 200n
 const signupMs = 14 * 86_400_000

@@ -10,7 +10,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
-} from './recharge-task.ts'
+} from './recharge-data.ts'
 import type { EvmTill } from './till.ts'
 
 /** A payment on an EVM chain is one call of the contract, alone in its batch, which names the task. */

@@ -4,7 +4,7 @@ import type { Chain } from '#kernel/money/chains.ts'
 import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/task/operator-end.ts'
 import { purchasedCredits } from './buckets.ts'
 import { creditPaymentsOf, openPaymentsOf } from './payment-store.ts'
-import { type RechargeTask, rechargeResult } from './recharge-task.ts'
+import { type RechargeTask, rechargeResult } from './recharge-data.ts'
 import { rechargeKind } from './till.ts'
 
 /** An operator ends a purchase of credits by booking payment and credits together, or neither. */

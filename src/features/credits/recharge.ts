@@ -25,7 +25,7 @@ import {
   type RechargeTask,
   type RechargeTaskData,
   rechargeResult,
-} from './recharge-task.ts'
+} from './recharge-data.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
+import * as store from './bucket-store.ts'
 import { mailboxOf } from './canonical-email.ts'
 import type { Credits } from './credits.ts'
-import * as store from './store.ts'
 
 /** First credits require a proof that a script cannot repeat, because creating users costs nothing. */
 

@@ -8,7 +8,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
-} from './recharge-task.ts'
+} from './recharge-data.ts'
 import type { SvmTill } from './till.ts'
 
 /** A payment on Solana is one transfer of SOL to the till's wallet, with a memo that names the task. */

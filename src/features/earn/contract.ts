@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, type InputOf, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -64,6 +65,7 @@ const HistoryEntry = T.Object(
   },
   { $id: 'EarnHistoryEntry' },
 )
+setColumns(HistoryEntry, ['created_at', 'action', 'amount_usdc_decimal', 'status', 'tx_hash'])
 
 const Position = T.Object(
   {
@@ -82,6 +84,14 @@ const Position = T.Object(
   },
   { $id: 'EarnPosition' },
 )
+setColumns(Position, [
+  'id',
+  'vault_chain_name',
+  'amount_deposited_usdc',
+  'current_value_usdc',
+  'unrealized_yield_usdc',
+  'current_apy',
+])
 
 const depositFaults = [
   'not_found',
@@ -105,6 +115,7 @@ const MoveResult = T.Object(
   },
   { $id: 'EarnMoveResult', description: 'Figures of a deposit or withdrawal', ...openResult },
 )
+setColumns(MoveResult, ['amount_usdc_decimal', 'share_price', 'position_id'])
 const SyncResult = T.Object(
   {
     block: T.Integer(),

@@ -14,7 +14,7 @@ import type { Vault } from '#upstreams/vault/vault.ts'
 import { addChange, earnAccountOf, raiseVersion, vaultRefOf } from './earn-account-store.ts'
 import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled, SettledReading } from './settled-reading.ts'
-import { externalOf } from './shares.ts'
+import { externalOf } from './share-division.ts'
 import { newestPosition } from './store.ts'
 
 /** A sync books shares that were added or removed outside the gateway, so that positions and chain agree again. */

@@ -6,7 +6,7 @@ import type { EarnInput } from './contract.ts'
 import { vaultRefOf } from './earn-account-store.ts'
 import { shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
-import { externalOf } from './shares.ts'
+import { externalOf } from './share-division.ts'
 import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 

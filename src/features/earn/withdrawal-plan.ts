@@ -11,7 +11,7 @@ import type { Simulation } from '#upstreams/evm/evm.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { positionAccount, shareAsset, usdcToken } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
-import { externalOf, sharesToHold } from './shares.ts'
+import { externalOf, sharesToHold } from './share-division.ts'
 
 /** The plan of a withdrawal: an amount of assets or, if `assetsUnits` is null, shares to redeem. */
 export type WithdrawalPlan = {

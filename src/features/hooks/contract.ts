@@ -1,4 +1,5 @@
 import { HookLeg, tpSlMax, tpSlTypes } from '#engines/trigger-orders/tp-sl.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, group, type InputOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { orRequested } from '#kernel/contract/task-response.ts'
@@ -108,6 +109,7 @@ export const hookFields = {
   updated_at: Time,
 }
 export const Hook = T.Object(hookFields, { $id: 'Hook' })
+setColumns(Hook, ['id', 'type', 'status', 'trigger_price_usd', 'chain_id', 'expires_at'])
 export type HookView = T.Static<typeof Hook>
 
 const about = 'Take-profits, stop-losses and trailing stops on tokens of your wallet.'

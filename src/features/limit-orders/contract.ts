@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, group, type InputOf, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -76,6 +77,10 @@ export const limitOrderFields = {
   chain_id_out: ChainId,
   token_in: Address,
   token_out: Address,
+  symbol_in: TextOrNull,
+  symbol_out: TextOrNull,
+  decimals_in: Nullable(T.Integer()),
+  decimals_out: Nullable(T.Integer()),
   amount: Units,
   price_usd_trigger: Dec,
   condition: OneOf(['lte', 'gte'] as const),
@@ -95,6 +100,15 @@ export const limitOrderFields = {
   updated_at: Time,
 }
 export const LimitOrderStatus = T.Object(limitOrderFields, { $id: 'LimitOrderStatus' })
+setColumns(LimitOrderStatus, [
+  'order_id',
+  'status',
+  'amount',
+  'symbol_out',
+  'condition',
+  'price_usd_trigger',
+  'expires_at',
+])
 export type LimitOrderView = T.Static<typeof LimitOrderStatus>
 
 const orderPath = T.Object({ order_id: T.String({ format: 'uuid', description: 'Limit order' }) })

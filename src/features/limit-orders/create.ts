@@ -165,6 +165,8 @@ function pricedOrder(
     chain_id_out: destination.chain.id,
     token_in: origin.token.address,
     token_out: destination.token.address,
+    symbol_in: origin.token.symbol,
+    symbol_out: destination.token.symbol,
     decimals_in: origin.token.decimals,
     decimals_out: destination.token.decimals,
     amount: String(amounts.inUnits),

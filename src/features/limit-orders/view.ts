@@ -13,6 +13,9 @@ export type LimitOrderData = Attempts & {
   chain_id_out: string
   token_in: string
   token_out: string
+  /** Orders from before it was stored have none. */
+  symbol_in?: string
+  symbol_out?: string
   decimals_in: number
   decimals_out: number
   amount: string
@@ -79,6 +82,10 @@ export function limitOrderView(row: LimitOrderRow, now: Date): LimitOrderView {
     chain_id_out: input.chain_id_out,
     token_in: input.token_in,
     token_out: input.token_out,
+    symbol_in: input.symbol_in ?? null,
+    symbol_out: input.symbol_out ?? null,
+    decimals_in: input.decimals_in ?? null,
+    decimals_out: input.decimals_out ?? null,
     amount: input.amount,
     price_usd_trigger: input.price_usd_trigger,
     condition: input.condition,

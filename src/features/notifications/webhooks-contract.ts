@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
@@ -54,6 +55,7 @@ const webhookFields = {
   created_at: Time,
 }
 const Webhook = T.Object(webhookFields, { $id: 'Webhook' })
+setColumns(Webhook, ['webhook_id', 'url', 'status', 'failed_attempts', 'created_at'])
 const WebhookList = T.Object(
   {
     webhooks: T.Array(Webhook, { description: 'Oldest first' }),
@@ -88,6 +90,7 @@ const Delivery = T.Object(
   },
   { $id: 'WebhookDelivery' },
 )
+setColumns(Delivery, ['event_id', 'event_type', 'status', 'attempts', 'response_status', 'last_attempt_at'])
 
 export const webhookEntries = {
   list: read('GET /v1/webhooks', {

@@ -1,5 +1,6 @@
 import { positive, readFaults } from '#engines/venue/records/contract-schemas.ts'
 import { openResult } from '#engines/venue/records/task-results.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -45,6 +46,14 @@ const SetupStatus = T.Object(
   },
   { $id: 'PerpSetupStatusResponse' },
 )
+setColumns(SetupStatus, [
+  'setup_complete',
+  'account_value_usd',
+  'withdrawable_usd',
+  'min_fund_usd',
+  'steps',
+  'last_error',
+])
 
 const SlippageBps = T.Integer({
   default: 100,
@@ -65,6 +74,7 @@ const FundingLeg = T.Object(
   },
   { $id: 'FundingLeg', description: 'One leg, and what it delivered', ...openResult },
 )
+setColumns(FundingLeg, ['role', 'status', 'error'])
 const RemainingFunds = T.Object(
   {
     place: OneOf(['wallet', 'provider'] as const, {
@@ -98,10 +108,12 @@ const FundResult = T.Object(
   { ...arrived, source_token: T.Optional(Text) },
   { $id: 'PerpFundingResult', description: 'USDC that arrived at the venue', ...openResult },
 )
+setColumns(FundResult, ['amount_usd', 'fee_usd', 'credited_at', 'legs', 'remaining'])
 const WithdrawResult = T.Object(
   { ...arrived, withdrawn_usd: Dec, moved_from_spot_usd: DecOrNull },
   { $id: 'PerpWithdrawalResult', description: 'USDC that arrived in the wallet', ...openResult },
 )
+setColumns(WithdrawResult, ['amount_usd', 'fee_usd', 'credited_at', 'legs', 'remaining'])
 
 export const setupEntries = {
   setupStatus: read('GET /v1/perp/setup', {

@@ -7,7 +7,7 @@ import {
   startsWithOrder,
 } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/require-trading-key.ts'
 import { positionBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { ownPartOf, placedExits, reduciblePart } from '#engines/venue/records/reducible-part.ts'

@@ -1,4 +1,5 @@
 import { readFaults } from '#engines/venue/records/contract-schemas.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { ChainId, Dec, DecOrNull, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
@@ -28,6 +29,14 @@ const Market = T.Object(
   },
   { $id: 'PerpMarket' },
 )
+setColumns(Market, [
+  'symbol',
+  'mark_price',
+  'funding_rate',
+  'volume_24h_usd',
+  'open_interest',
+  'max_leverage',
+])
 
 export const contract = group('perp', 'Perpetual futures: setup, funding, then orders.', {
   markets: read('GET /v1/perp/markets', {

@@ -18,6 +18,7 @@ import {
   PerpOrderResult,
   protectiveOrderIds,
 } from '#engines/venue/records/task-results.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -50,6 +51,15 @@ const Position = T.Object(
   },
   { $id: 'PerpPosition' },
 )
+setColumns(Position, [
+  'asset',
+  'side',
+  'size',
+  'entry_price',
+  'mark_price',
+  'unrealized_pnl_usd',
+  'liquidation_price',
+])
 
 const admissionFaults = [
   'policy_denied',
@@ -335,3 +345,4 @@ export const ordersEntries = {
     faults: readFaults,
   }),
 }
+setColumns(ordersEntries.orders.output, ['positions', 'orders', 'account', 'as_of'])

@@ -8,7 +8,7 @@ import {
   type PlacedExits,
 } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/require-trading-key.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/order-store.ts'

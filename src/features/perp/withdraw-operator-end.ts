@@ -22,9 +22,9 @@ import { isLive } from '#kernel/task/task-state.ts'
 import { query } from '#store/query.ts'
 import { adoptedKind, replaceAdopted } from '#store/record-found-effect.ts'
 import type { PerpLimits } from './limits.ts'
-import { arrivedView, isNear, isPaid, type Payout } from './payout-search.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
+import { arrivedView, isNear, isPaid, type Payout } from './withdrawal-payout-search.ts'
 
 /** This module ends a withdrawal on behalf of an operator. Which leg was under way determines where the money is. */
 

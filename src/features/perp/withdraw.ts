@@ -6,8 +6,8 @@ import { failed } from '#engines/venue/orders/order-failures.ts'
 import { clockSkewMs, type TransferTaskData } from '#engines/venue/orders/order-task.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { type AgentDeps, venueForExit } from '#engines/venue/orders/require-trading-key.ts'
 import type { ActionPlan } from '#engines/venue/orders/signed-action.ts'
-import { type AgentDeps, venueForExit } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedByAnother, claimTransfer } from '#engines/venue/records/order-store.ts'
@@ -28,13 +28,6 @@ import { waitForTransfer } from './fund.ts'
 import { type FundingRoute, isBridgeToken } from './funding-route.ts'
 import type { PerpLimits } from './limits.ts'
 import {
-  arrivedView,
-  createPayoutSearch,
-  type FoundPayout,
-  findPayout,
-  type Payout,
-} from './payout-search.ts'
-import {
   type Destination,
   prepareLeg,
   type SwapAfterData,
@@ -43,6 +36,13 @@ import {
   swapAfterWithdrawal,
   swapNext,
 } from './withdraw-swap.ts'
+import {
+  arrivedView,
+  createPayoutSearch,
+  type FoundPayout,
+  findPayout,
+  type Payout,
+} from './withdrawal-payout-search.ts'
 import { withdrawalSearch } from './withdrawal-search.ts'
 
 /** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */

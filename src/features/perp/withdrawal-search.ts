@@ -9,7 +9,7 @@ import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { createPayoutSearch, PayoutTaskData } from './payout-search.ts'
+import type { createPayoutSearch, PayoutTaskData } from './withdrawal-payout-search.ts'
 
 type SearchDeps = { venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource }
 type Searched = PayoutTaskData & {

@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { approvalFields, orRequested } from '#kernel/contract/task-response.ts'
@@ -100,6 +101,17 @@ const policyFacts = {
   cooling_seconds: T.Integer({ description: 'How long a raised limit waits' }),
 }
 const PolicyResponse = T.Object(policyFacts, { $id: 'PolicyResponse' })
+setColumns(PolicyResponse, [
+  'per_transaction_usd',
+  'per_day_usd',
+  'remaining_24h_usd',
+  'chat_per_day_usd',
+  'approval_above_usd',
+  'chains',
+  'paused',
+  'pending_changes',
+])
+setColumns(PolicyChange, ['change_id', 'field', 'requested_at', 'effective_at'])
 const PolicyChanged = T.Object(
   {
     ...policyFacts,

@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { orRequested } from '#kernel/contract/task-response.ts'
@@ -32,6 +33,7 @@ const Recipient = T.Object(
   },
   { $id: 'Recipient' },
 )
+setColumns(Recipient, ['label', 'chain_id', 'address', 'agents', 'status', 'effective_at'])
 const RecipientList = T.Object(
   { recipients: T.Array(Recipient), max: T.Integer({ description: 'How many a user may have' }) },
   { $id: 'RecipientList' },

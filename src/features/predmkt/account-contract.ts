@@ -1,4 +1,5 @@
 import { openResult } from '#engines/venue/records/task-results.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { act, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -38,6 +39,7 @@ const StepView = T.Object(
   },
   { $id: 'PredictionSetupStep' },
 )
+setColumns(StepView, ['label', 'done', 'waiting_until'])
 const Approval = T.Object(
   {
     token: T.String({ description: 'Contract of the token that is approved' }),
@@ -108,6 +110,15 @@ const SetupStatus = T.Object(
   },
   { $id: 'PredictionSetupStatusResponse' },
 )
+setColumns(SetupStatus, [
+  'setup_complete',
+  'trading',
+  'spendable_cash_usd',
+  'locked_usd',
+  'min_fund_usd',
+  'steps',
+  'last_error',
+])
 
 const FundingOutcome = T.Object(
   {
@@ -121,6 +132,7 @@ const FundingOutcome = T.Object(
   },
   { $id: 'PredictionFundingOutcome', description: 'Money that arrived', ...openResult },
 )
+setColumns(FundingOutcome, ['amount_usd', 'fee_usd', 'chain_id', 'credited_at'])
 const Redeemed = T.Object(
   {
     condition_id: T.String({ description: 'Condition that was redeemed' }),

@@ -1,4 +1,5 @@
 import { openResult } from '#engines/venue/records/task-results.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -71,6 +72,18 @@ const OrderResult = T.Object(
   },
   { $id: 'PredictionOrderOutcome', description: 'What became of the order', ...openResult },
 )
+setColumns(OrderResult, [
+  'side',
+  'order_status',
+  'settlement',
+  'filled_shares',
+  'avg_price',
+  'fee_usd',
+  'total_usd',
+  'take_profit_state',
+  'stop_loss_state',
+  'order_id',
+])
 
 const CancelResult = T.Object(
   {
@@ -111,6 +124,7 @@ const OpenOrder = T.Object(
   },
   { $id: 'PredictionOpenOrder' },
 )
+setColumns(OpenOrder, ['id', 'title', 'outcome', 'side', 'original_size', 'price', 'status'])
 
 const orderBody = {
   outcome_id: T.Optional(OutcomeIdIn()),

@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { OneOf } from '#kernel/contract/wire-types.ts'
@@ -49,6 +50,15 @@ const PredictionPosition = T.Object(
   },
   { $id: 'PredictionPosition' },
 )
+setColumns(PredictionPosition, [
+  'title',
+  'outcome',
+  'size',
+  'avg_price',
+  'current_price',
+  'value_usd',
+  'unrealized_usd',
+])
 
 const Trade = T.Object(
   {
@@ -74,6 +84,7 @@ const Trade = T.Object(
   },
   { $id: 'PredictionTrade' },
 )
+setColumns(Trade, ['timestamp', 'title', 'outcome', 'side', 'size', 'price', 'settlement'])
 const ActivityItem = T.Object(
   {
     id: T.String({ description: 'Id of the entry' }),

@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import * as T from '#kernel/contract/schema.ts'
 import {
   Dec,
@@ -84,6 +85,7 @@ export const Outcome = T.Object(
   },
   { $id: 'PredictionOutcome' },
 )
+setColumns(Outcome, ['outcome_id', 'outcome', 'price'])
 
 export const Market = T.Object(
   {
@@ -109,6 +111,7 @@ export const Market = T.Object(
   },
   { $id: 'PredictionMarket' },
 )
+setColumns(Market, ['question', 'outcomes', 'volume_24h_usd', 'ends_at', 'status'])
 
 export const BookLevel = T.Object(
   { price: PriceOut('Price of the level'), size: SharesOut },

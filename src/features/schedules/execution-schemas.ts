@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import * as T from '#kernel/contract/schema.ts'
 import {
   ChainId,
@@ -52,6 +53,7 @@ const Artifact = T.Object(
   },
   { $id: 'ScheduleArtifact' },
 )
+setColumns(Artifact, ['name', 'size', 'created_at', 'url'])
 export const ArtifactList = T.Object(
   { items: T.Array(Artifact), total: T.Integer(), bytes: T.Integer() },
   { $id: 'ScheduleArtifacts' },
@@ -118,6 +120,15 @@ export const ListedExecution = T.Object(
   { ...summaryFields, ...T.Partial(T.Object(fullFields)).properties },
   { $id: 'ScheduleExecution' },
 )
+setColumns(ListedExecution, [
+  'number',
+  'status',
+  'outcome',
+  'scheduled_for',
+  'spent_usd',
+  'realized_pnl_usd',
+  'summary',
+])
 export const Execution = T.Object({ ...summaryFields, ...fullFields }, { $id: 'ScheduleExecutionDetail' })
 export const ExecutionPage = Page(ListedExecution, { $id: 'ScheduleExecutionPage' })
 export type ExecutionView = T.Static<typeof ListedExecution>
@@ -168,6 +179,7 @@ const Transaction = T.Object(
   },
   { $id: 'ScheduleTransaction' },
 )
+setColumns(Transaction, ['created_at', 'kind', 'asset', 'side', 'size', 'price', 'realized_pnl_usd'])
 export const TransactionPage = Page(Transaction, { $id: 'ScheduleTransactionPage' })
 export type TransactionView = T.Static<typeof Transaction>
 
@@ -194,6 +206,7 @@ const Recommendation = T.Object(
   },
   { $id: 'ScheduleRecommendation' },
 )
+setColumns(Recommendation, ['id', 'priority', 'title', 'status', 'expires_at'])
 export const RecommendationList = T.Object(
   { items: T.Array(Recommendation), generated_at: TimeOrNull, refreshing: T.Boolean() },
   { $id: 'ScheduleRecommendations' },

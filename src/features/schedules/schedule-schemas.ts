@@ -5,6 +5,7 @@ import {
   StrategyFieldsShown,
   strategyTypes,
 } from '#engines/strategy-terms/strategy-schemas.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import * as T from '#kernel/contract/schema.ts'
 import {
   DecIn,
@@ -323,6 +324,7 @@ export const scheduleFields = {
   activated_at: TimeOrNull,
 }
 export const Schedule = T.Object(scheduleFields, { $id: 'Schedule' })
+setColumns(Schedule, ['schedule_id', 'title', 'type', 'status', 'next_run_at', 'health'])
 export type ScheduleView = T.Static<typeof Schedule>
 export type SetupItemView = T.Static<typeof SetupItem>
 

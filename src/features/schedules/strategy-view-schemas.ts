@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 
@@ -21,6 +22,7 @@ const Position = T.Object(
   },
   { $id: 'SchedulePosition' },
 )
+setColumns(Position, ['asset', 'side', 'size', 'entry_price', 'stop_price', 'target_price', 'opened_at'])
 
 const resultFields = {
   realized_usd: signed('Won or lost for good, in USD after all fees and funding'),

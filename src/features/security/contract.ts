@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { ChainId, ChainRefIn, Nullable, OneOf, RatioOrNull, Text, Time } from '#kernel/contract/wire-types.ts'
@@ -27,6 +28,7 @@ const SecurityReason = T.Object(
   },
   { $id: 'SecurityReason' },
 )
+setColumns(SecurityReason, [])
 
 const SecurityResult = T.Object(
   {
@@ -53,6 +55,7 @@ const SecurityResult = T.Object(
   },
   { $id: 'SecurityResult' },
 )
+setColumns(SecurityResult, ['chain_id', 'token_address', 'verdict', 'risk_level', 'buy_tax', 'sell_tax'])
 
 export const contract = group('security', 'Verdicts about tokens before they are bought.', {
   check: read('POST /v1/security/check', {

@@ -12,7 +12,7 @@ import {
 import { orderBasis, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/pending-spends.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/require-trading-key.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'

@@ -5,7 +5,7 @@ import {
   cancelSteps,
   type Section,
 } from '#engines/venue/orders/cancel.ts'
-import { tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs } from '#engines/venue/orders/require-trading-key.ts'
 import { bareSymbol } from '#engines/venue/records/markets.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'

@@ -17,6 +17,7 @@ import {
   protectiveOrderIds,
   SpotOrderResult,
 } from '#engines/venue/records/task-results.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, type InputOf, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -48,6 +49,7 @@ const Market = T.Object(
   },
   { $id: 'SpotMarket' },
 )
+setColumns(Market, ['symbol', 'price', 'volume_24h_usd', 'min_order_usd', 'routable'])
 const Balance = T.Object(
   { asset: Text, total: Dec, hold: Dec, entry_notional_usd: Dec },
   { $id: 'SpotBalance' },
@@ -250,3 +252,4 @@ export const contract = group('spot_venue', about, {
 })
 
 export type SpotInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>
+setColumns(contract.entries.orders.output, ['balances', 'orders', 'as_of'])

@@ -1,5 +1,5 @@
 import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
-import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'
+import type { AgentDeps } from '#engines/venue/orders/require-trading-key.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
 import type { Log } from '#kernel/log.ts'
 

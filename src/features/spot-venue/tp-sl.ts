@@ -2,7 +2,7 @@ import { assertExit, assertTick, assertWorth } from '#engines/venue/orders/order
 import { type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsBefore, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
+import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/require-trading-key.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'

@@ -128,7 +128,7 @@ export const storeDecision = (tx: Tx, decision: NewDecision) =>
     [jsonText(decision)],
   )
 
-/** The count and the sum of the fills of a run; the sum is null without an exit. */
+/** How many fills a run has, and the sum of their realized profit; the sum is null without an exit. */
 export type RunFills = { fills: number; realized: string | null }
 
 export async function fillsOfRun(db: Queryable, executionId: string, strategyId: string): Promise<RunFills> {

@@ -108,7 +108,7 @@ export function reducingCaller(caller: Caller): Caller {
 
 type OwnCaller = { userId: string; agentId: string; scheme: string; strategyId: string; executionId: string }
 
-/** The caller of what is done between runs: like an exit, it needs no access that still lasts. */
+/** The caller of reducing orders between two runs. They work after the user's access has ended, as exits do. */
 export function callerBetweenRuns({ userId, agentId, scheme, strategyId, executionId }: OwnCaller): Caller {
   const run: ScheduleRun = {
     schedule: strategyId,

@@ -32,7 +32,7 @@ export function liveCursorOf(stored: AccountCursor, nowMs: number): LiveCursor {
   }
 }
 
-/** What was too small to be closed may be closed once its price has risen, or what lies beside it is gone. */
+/** A part too small to be closed is tried again after this time: its price may have risen meanwhile. */
 const leftMs = 24 * 3_600_000
 
 /** Returns the markets whose part cannot be closed now; a part that has changed since may be. */

@@ -147,7 +147,7 @@ export function openInput(order: OrderIntent): JsonObject {
   }
 }
 
-/** What an act has done: it waits, or it has ended, with what is known of its orders. */
+/** The result of one pass over the orders of a run: the run waits, or it has ended. */
 export type LiveAct =
   | { waitMs: number; data: JsonObject }
   | {

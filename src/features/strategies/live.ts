@@ -16,6 +16,7 @@ import { isBeforeExit, marketsOfOpenTasks, spentMicros } from './live-records.ts
 import { liveState, type VenueFacts } from './live-state.ts'
 import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
 import { readVenue, refusalBeside } from './live-venue.ts'
+import type { Observe } from './market-reads.ts'
 import type {
   DriverAct,
   ModeDriver,
@@ -24,7 +25,6 @@ import type {
   ReadAt,
   StrategyTerms,
 } from './mode-driver.ts'
-import type { Observe } from './observe.ts'
 
 /**
  * Strategies that trade at the venue: their fills and positions are those of their own orders, and their orders are tasks

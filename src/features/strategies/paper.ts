@@ -14,6 +14,7 @@ import {
 import { openRun, stateOf, withOrders } from '#market/strategies/strategy-run.ts'
 import type { Queryable } from '#store/query.ts'
 import { findAccount, lockAccount, type StrategyAccount, storeAccount, storeFills } from './account-store.ts'
+import type { Observe } from './market-reads.ts'
 import type {
   DriverAct,
   ModeDriver,
@@ -23,7 +24,6 @@ import type {
   StrategyTerms,
   Synced,
 } from './mode-driver.ts'
-import type { Observe } from './observe.ts'
 import {
   fillRows,
   movedTo,

@@ -26,8 +26,8 @@ import {
   storeFills,
 } from './account-store.ts'
 import { tripEvents } from './guard-trips.ts'
+import type { Observe } from './market-reads.ts'
 import type { ModeDriver, ModeReading, OrderedRun, StrategyTerms } from './mode-driver.ts'
-import type { Observe } from './observe.ts'
 import type { StrategyReports } from './reports.ts'
 import { skipOfHold } from './run-end.ts'
 import type {

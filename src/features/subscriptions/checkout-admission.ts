@@ -65,7 +65,7 @@ export const otherPrice = (): Fault =>
     'This `client_intent_id` was used for another price: use a new one for each purchase',
   )
 
-/** The provider is asked, because the record of an ended subscription may be a day old. */
+/** The provider is asked whether the subscription still runs, because the record of its end may come a day late. */
 async function liveSubscription({ db, stripe }: AdmissionDeps, userId: string) {
   const row = await currentSubscription(db, userId)
   if (!row) return undefined

@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
@@ -83,6 +84,7 @@ const Payment = T.Object(
   },
   { $id: 'PlanPayment' },
 )
+setColumns(Payment, ['paid_at', 'amount_usd', 'status', 'credits', 'refunded_usd'])
 
 export const Subscription = T.Object(
   {

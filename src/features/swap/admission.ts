@@ -118,6 +118,7 @@ const quoteOf = (
     ...quoted,
     expiresAt: quoteExpiresAt ?? later(clock.now(), quoteMs),
     values: { inMicros: terms.valueInMicros, outMicros },
+    tokens: { in: terms.origin.token, out: terms.destination.token },
   })
 
 /**

@@ -1,4 +1,5 @@
 import { HookLeg, tpSlMax } from '#engines/trigger-orders/tp-sl.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, type InputOf, task } from '#kernel/contract/operation.ts'
 import { Link } from '#kernel/contract/operation-link.ts'
 import * as T from '#kernel/contract/schema.ts'
@@ -132,6 +133,7 @@ const Fee = T.Object(
   },
   { $id: 'SwapFee' },
 )
+setColumns(Fee, ['type', 'amount_usd', 'paid_by'])
 
 const Leg = T.Object(
   {
@@ -145,11 +147,16 @@ const Leg = T.Object(
   },
   { $id: 'SwapLeg' },
 )
+setColumns(Leg, ['tool', 'chain_id', 'chain_id_out'])
 
 const Quote = T.Object(
   {
     quote_id: TextOrNull,
     provider: Text,
+    symbol_in: T.Optional(Text),
+    symbol_out: T.Optional(Text),
+    decimals_in: T.Optional(T.Integer()),
+    decimals_out: T.Optional(T.Integer()),
     amount_in: Units,
     amount_in_usd: DecOrNull,
     amount_out: Units,
@@ -164,6 +171,15 @@ const Quote = T.Object(
   },
   { $id: 'SwapQuote' },
 )
+setColumns(Quote, [
+  'amount_in',
+  'amount_out',
+  'amount_out_min',
+  'price_impact_bps',
+  'fees_usd',
+  'provider',
+  'expires_at',
+])
 
 const Refund = T.Object(
   { chain_id: ChainId, token_address: Address, amount: Units, tx_hash: TextOrNull },
@@ -203,6 +219,7 @@ const SwapResult = T.Object(
   },
   { $id: 'SwapResult', description: 'Amounts as the chains show them', additionalProperties: true },
 )
+setColumns(SwapResult, ['volume_usd', 'fees', 'refunded', 'failure_reason', 'hook_ids'])
 
 /** A dry run's answer has no task. A swap's has the task's fields and, if its caller waited, those of its quote. */
 const SwapResponse = T.Object(

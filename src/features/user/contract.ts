@@ -1,4 +1,5 @@
 import { scopes } from '#kernel/contract/caller.ts'
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
@@ -47,3 +48,17 @@ export const contract = group('user', 'The calling user.', {
     ),
   }),
 })
+const { output } = contract.entries.show
+setColumns(output, [
+  'name',
+  'email',
+  'agent_id',
+  'credits_available_decimal',
+  'plan',
+  'plan_status',
+  'plan_until',
+  'scopes',
+  'policy_summary',
+  'wallets',
+])
+setColumns(output.properties.wallets.items, ['chain_type', 'address'])

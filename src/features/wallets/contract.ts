@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import { group, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -29,6 +30,7 @@ const WalletInfo = T.Object(
   },
   { $id: 'WalletInfo' },
 )
+setColumns(WalletInfo, ['chain_type', 'address', 'supported_chain_ids'])
 
 export const Holding = T.Object(
   {
@@ -66,6 +68,7 @@ export const Holding = T.Object(
   },
   { $id: 'Holding' },
 )
+setColumns(Holding, ['chain_name', 'symbol', 'balance', 'price_usd', 'value_usd', 'unrealized_pnl_usd'])
 export type HoldingView = T.Static<typeof Holding>
 
 const ChainReading = T.Object(
@@ -78,6 +81,7 @@ const ChainReading = T.Object(
   },
   { $id: 'HoldingsChain' },
 )
+setColumns(ChainReading, [])
 export type ChainReadingView = T.Static<typeof ChainReading>
 
 const TransferRequest = T.Object(
@@ -116,6 +120,7 @@ const TransferResult = T.Object(
   },
   { $id: 'TransferResult' },
 )
+setColumns(TransferResult, ['symbol', 'recipient'])
 
 export const contract = group('wallets', 'Addresses and balances on every chain.', {
   list: read('GET /v1/wallets', {

@@ -1,4 +1,5 @@
 import { chainOperations } from '#kernel/money/chains.ts'
+import { setColumns } from './columns.ts'
 import * as T from './schema.ts'
 import { ChainId, OneOf, TextOrNull } from './wire-types.ts'
 
@@ -19,3 +20,4 @@ export const ChainInfo = T.Object(
   },
   { $id: 'ChainInfo', additionalProperties: true },
 )
+setColumns(ChainInfo, ['chain_id', 'display_name', 'native_token', 'supported_operations', 'status'])

@@ -21,8 +21,12 @@ type Options = Record<string, unknown> | undefined
 const optionalMark = '~optional'
 const isOptional = (schema: Schema): boolean => schema[optionalMark] === true
 
+/** The copy has the other marks of the schema, too. */
 const optional = (schema: Schema): Schema =>
-  Object.defineProperty({ ...schema }, optionalMark, { value: true })
+  Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(schema), [optionalMark]: { value: true } },
+  )
 
 function object(properties: Record<string, Schema>, options: Options): Schema {
   const required = Object.keys(properties).filter((name) => !isOptional(properties[name]!))

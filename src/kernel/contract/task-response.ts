@@ -1,4 +1,5 @@
 import { liveStates, outcomes, taskStatuses } from '#kernel/task/task-state.ts'
+import { setColumns } from './columns.ts'
 import { Link } from './operation-link.ts'
 import * as T from './schema.ts'
 import {
@@ -32,6 +33,7 @@ const BalanceChange = T.Object(
   { chain_id: ChainId, token_address: Text, symbol: Text, amount: SignedUnits, decimals: T.Integer() },
   { $id: 'TaskBalanceChange' },
 )
+setColumns(BalanceChange, ['amount', 'symbol'])
 
 const Fill = T.Object(
   {
@@ -50,6 +52,7 @@ const Fill = T.Object(
   },
   { $id: 'TaskFill' },
 )
+setColumns(Fill, ['side', 'size', 'price'])
 
 const TaskError = T.Object(
   {
@@ -113,6 +116,7 @@ export type TaskBrief = T.Static<typeof Brief> & Partial<Pick<TaskFullView, 'sta
 export const TaskStatusResponse = T.Unsafe<TaskFullView>(
   T.Object({ ...linkedTaskFields, ...taskDetails }, { $id: 'TaskStatusResponse' }),
 )
+setColumns(TaskStatusResponse, ['task_id', 'kind', 'status', 'balance_changes|fills', 'created_at'])
 /**
  * The answer of a task operation: its short form, with the approval if the task waits for a person, or its full
  * form if the caller waited.

@@ -10,7 +10,7 @@ import {
   worthMicros,
 } from './account.ts'
 import { type CandleColumns, type CandleWindow, type Windows, windowAt } from './candle-columns.ts'
-import { candleMove } from './candle-move.ts'
+import { candleMove } from './candle-price-path.ts'
 import { assetsOf } from './decide.ts'
 import { decisionText, inputsSha256 } from './decision-record.ts'
 import { million, takerPpm } from './entry.ts'

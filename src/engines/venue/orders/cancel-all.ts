@@ -17,7 +17,7 @@ import { failed, failedBy, rejectedResult, upstreamName } from './order-failures
 import { type OrderLookupSource, readLagMs } from './order-lookup.ts'
 import { clockSkewMs, exitFacts, planOf } from './order-task.ts'
 import { recentlyCancelled } from './read-after-write.ts'
-import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './trade-admission.ts'
+import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './require-trading-key.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelAllSection = {

@@ -17,7 +17,7 @@ import type { LookUpScope } from './confirm-action.ts'
 import { failed } from './order-failures.ts'
 import { createOrderLookup, type FoundOrder, type OrderLookupSource, readLagMs } from './order-lookup.ts'
 import { clockSkewMs, exitFacts, planOf } from './order-task.ts'
-import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './trade-admission.ts'
+import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './require-trading-key.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelInput = Static<ReturnType<typeof cancelRequest>>

@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import * as T from '#kernel/contract/schema.ts'
 import {
   Dec,
@@ -70,6 +71,7 @@ export const VenueOrder = T.Object(
   },
   { $id: 'VenueOrder' },
 )
+setColumns(VenueOrder, ['order_id', 'asset', 'side', 'size', 'limit_price', 'trigger_price', 'status'])
 
 const HistoryLimit = T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 50 }))
 const Before = ({ pattern, example }: { pattern: string; example: string }) =>
@@ -139,6 +141,15 @@ export const FillsPage = T.Object(
   },
   { $id: 'VenueFillsPage' },
 )
+setColumns(FillsPage.properties.fills.items, [
+  'at',
+  'asset',
+  'side',
+  'size',
+  'price',
+  'realized_pnl_net_usd',
+  'fee',
+])
 export const OrderHistoryPage = T.Object(
   {
     orders: T.Array(
@@ -173,3 +184,12 @@ export const OrderHistoryPage = T.Object(
   },
   { $id: 'VenueOrderHistoryPage' },
 )
+setColumns(OrderHistoryPage.properties.orders.items, [
+  'placed_at',
+  'asset',
+  'side',
+  'size',
+  'status',
+  'avg_price',
+  'realized_pnl_net_usd',
+])

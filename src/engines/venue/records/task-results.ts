@@ -1,3 +1,4 @@
+import { setColumns } from '#kernel/contract/columns.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull } from '#kernel/contract/wire-types.ts'
 
@@ -17,6 +18,7 @@ export const OrderLeg = T.Object(
   },
   { $id: 'TaskOrderLeg', description: 'One order of the task', ...openResult },
 )
+setColumns(OrderLeg, ['role', 'status', 'error'])
 const orderIds = (leg: string) => T.Array(Text, { description: `Ids of the ${leg} orders that are open` })
 export const protectiveOrderIds = { tp_oids: orderIds('take-profit'), sl_oids: orderIds('stop-loss') }
 
@@ -57,10 +59,12 @@ export const PerpOrderResult = T.Object(
   },
   { $id: 'PerpOrderResult', description: 'Figures of an opened or closed position', ...openResult },
 )
+setColumns(PerpOrderResult, ['asset', 'order_status', 'legs', 'fee', 'realized_pnl_net_usd', 'order_id'])
 export const SpotOrderResult = T.Object(
   { ...order, moved_from_perp_usd: movedFrom('perpetual') },
   { $id: 'SpotOrderResult', description: 'Figures of a purchase or sale', ...openResult },
 )
+setColumns(SpotOrderResult, ['asset', 'order_status', 'legs', 'fee', 'realized_pnl_net_usd', 'order_id'])
 
 export const CancelResult = T.Object(
   { order_id: Text, venue_status: Text },

@@ -19,7 +19,7 @@ export type Sweep = {
 
 /** A statement reads at most this many cursors, which keeps it far below its time limit, however many there are. */
 export const sliceMaxDefault = 10_000
-/** The pause after a slice that does not end its round is this many times as long as the poll took. */
+/** Between two slices of one round the sweep pauses this many times as long as the reading of a slice took. */
 export const slicePauseFactor = 10
 const firstId = '00000000-0000-0000-0000-000000000000'
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'

@@ -1,4 +1,5 @@
 import type { FeeView, QuoteView } from '#features/swap/contract.ts'
+import type { Token } from '#kernel/money/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 
@@ -13,7 +14,13 @@ export type QuotedFee = {
   paidBy: FeeView['paid_by']
 }
 type Values = { inMicros: bigint | null; outMicros: bigint | null }
-type Quoted = { quoteId: string | null; expiresAt: Date; fees: readonly QuotedFee[]; values: Values }
+type Quoted = {
+  quoteId: string | null
+  expiresAt: Date
+  fees: readonly QuotedFee[]
+  values: Values
+  tokens: Record<'in' | 'out', Pick<Token, 'symbol' | 'decimals'>>
+}
 
 const usdOf = (micros: bigint | null): string | null =>
   micros === null ? null : fromUnits(micros, usdDecimals)
@@ -38,9 +45,16 @@ export function feesMicros(fees: readonly QuotedFee[]): bigint | null {
   return sum
 }
 
-export const quoteView = (route: ProposedRoute, { quoteId, expiresAt, fees, values }: Quoted): QuoteView => ({
+export const quoteView = (
+  route: ProposedRoute,
+  { quoteId, expiresAt, fees, values, tokens }: Quoted,
+): QuoteView => ({
   quote_id: quoteId,
   provider: route.provider,
+  symbol_in: tokens.in.symbol,
+  symbol_out: tokens.out.symbol,
+  decimals_in: tokens.in.decimals,
+  decimals_out: tokens.out.decimals,
   amount_in: String(route.amountInUnits),
   amount_in_usd: usdOf(values.inMicros),
   amount_out: String(route.amountOutUnits),

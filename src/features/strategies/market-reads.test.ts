@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { columnsOf } from '#market/strategies/candle-columns.ts'
-import { createObserve } from './observe.ts'
+import { createObserve } from './market-reads.ts'
 
 const hourMs = 3_600_000
 const closeMs = 2_000 * hourMs

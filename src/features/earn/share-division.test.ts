@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { externalOf, sharesToHold } from './shares.ts'
+import { externalOf, sharesToHold } from './share-division.ts'
 
 const units = fc.bigInt({ min: 0n, max: 10n ** 24n })
 

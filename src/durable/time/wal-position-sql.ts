@@ -2,6 +2,11 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { HoldReason } from './money-hold.ts'
 
+/**
+ * The statement that reads how far a database has come: its timeline and position in the write-ahead log, its last
+ * heartbeat, and the money on hold.
+ */
+
 /** Which facts the server shows: the role may lack access to a fact, and a managed service may not have it. */
 export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
 export type TimeRow = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { dustUnits } from './dust-threshold.ts'
+import { dustUnits } from './dust-payment.ts'
 
 test('dust is a hundred-thousandth of a coin, a cent of USDC, or a millionth of another token', () => {
   assert.equal(dustUnits({ decimals: 18 }, { isNative: true }), 10n ** 13n)
