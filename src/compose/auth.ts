@@ -44,7 +44,10 @@ export function openAuth(
     creditsOf: (tx, userId) => credits.available(userId, tx),
     walletsOf: readWallets,
     transact: taskEngine.transact,
-    announceQueued: taskEngine.announceQueued,
+    announceSignUp(userId) {
+      taskEngine.announceQueued()
+      taskEngine.events.notify(userId)
+    },
     clock,
     random,
     baseUrl,

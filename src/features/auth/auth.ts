@@ -33,8 +33,8 @@ type AuthDeps = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
   onSignup?: OnSignup
-  /** Called after the commit of a sign-up, so that its queued task runs at once and not at the next poll. */
-  announceQueued: () => void
+  /** Called after the commit of a sign-up: its queued task runs at once, and clients learn that their list has changed. */
+  announceSignUp: (userId: string) => void
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
   /** The authorization server; absent if the gateway has none, and then no person can sign up. */

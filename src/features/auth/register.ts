@@ -75,11 +75,11 @@ type VerifyDeps = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent'>
   onSignup: OnSignup
-  announceQueued: () => void
+  announceSignUp: (userId: string) => void
 }
 
 export function createVerifyHandler(deps: VerifyDeps) {
-  const { db, transact, clock, random, attempts, keystore, signups, onSignup, announceQueued } = deps
+  const { db, transact, clock, random, attempts, keystore, signups, onSignup, announceSignUp } = deps
   return async ({ nonce, signature: text }: AuthInput<'verify'>, address: string) => {
     const signature = readSignature(text)
     const budgets = failureBudgets(isUuid(nonce) ? nonce.toLowerCase() : '', address)
@@ -113,7 +113,7 @@ export function createVerifyHandler(deps: VerifyDeps) {
       await onSignup(tx, { userId, wallets: provisioned })
       return { agent_id, wallets_provisioning: false, credits_available }
     })
-    announceQueued()
+    announceSignUp(userId)
     return verified
   }
 }

@@ -22,7 +22,7 @@ type SignupDeps = {
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
   signups: Pick<SignupGrants, 'forPerson'>
   onSignup: OnSignup
-  announceQueued: () => void
+  announceSignUp: (userId: string) => void
 }
 
 const namesMax = 256
@@ -76,13 +76,13 @@ export type SignUp = (person: { id: string; email: string }, address: string) =>
 export const createSignUp =
   (deps: SignupDeps): SignUp =>
   async ({ id: userId, email }, address) => {
-    const { db, transact, keystore, announceQueued } = deps
+    const { db, transact, keystore, announceSignUp } = deps
     if (await store.hasUser(db, userId)) return
     const wallets = await keystore.prepare(userId)
     const created = await transact((tx) =>
       createUser(deps, tx, { userId, email, name: null, wallets, address }),
     )
-    if (created) announceQueued()
+    if (created) announceSignUp(userId)
   }
 
 /**
@@ -90,7 +90,7 @@ export const createSignUp =
  * returns the same user.
  */
 export function createSignupHandler(deps: SignupDeps) {
-  const { keystore, creditsOf, walletsOf, announceQueued } = deps
+  const { keystore, creditsOf, walletsOf, announceSignUp } = deps
   const prepare = async (body: AuthInput<'signup'>, caller: Caller): Promise<Prepared> => ({
     body,
     // Sealing wallet keys may be a network call, so it happens outside the transaction.
@@ -106,7 +106,7 @@ export function createSignupHandler(deps: SignupDeps) {
       const created = caller.person?.hasSignedUp
         ? undefined
         : await createUser(deps, tx, { userId, email: person.email, name, wallets, address })
-      if (created) afterCommit?.(announceQueued)
+      if (created) afterCommit?.(() => announceSignUp(userId))
       const isFirst = await store.setSignupBody(tx, userId, body)
       if (created) return toAnswer(created)
       if (isFirst) await store.setUserName(tx, userId, name)
