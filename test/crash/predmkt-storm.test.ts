@@ -375,30 +375,28 @@ const orderTasks = async ({ admin }: CrashApp): Promise<TaskRow[]> =>
 async function calm(now: Storm): Promise<Effects> {
   const { app, venue, traders } = now
   let round = 0
-  await eventually(
-    async () => {
-      const { orders } = await effectsOf(venue)
-      const open = new Set(
-        orders.filter(({ status }) => status === 'LIVE' || status === 'DELAYED').map(({ wallet }) => wallet),
-      )
-      const { rows } = await app.admin.query<{ wallet: string }>(
-        `select distinct lower(a.wallet_address) as wallet from prediction_account a join prediction_exit x using (user_id)
+  const endResting = () => eventually(noneRests, 'no order rests', settleMs)
+  const noneRests = async () => {
+    const { orders } = await effectsOf(venue)
+    const open = new Set(
+      orders.filter(({ status }) => status === 'LIVE' || status === 'DELAYED').map(({ wallet }) => wallet),
+    )
+    const { rows } = await app.admin.query<{ wallet: string }>(
+      `select distinct lower(a.wallet_address) as wallet from prediction_account a join prediction_exit x using (user_id)
          where x.state in ('waiting', 'resting', 'watched', 'executing')`,
-      )
-      for (const { wallet } of rows) open.add(wallet)
-      const busy = traders.filter(({ wallet }) => open.has(wallet))
-      round += 1
-      for (const trader of busy)
-        await submit(now, trader, {
-          path: '/predmkt/order/cancel',
-          body: { cancel_all: true },
-          key: `calm-${round}-${trader.wallet}`,
-        })
-      return busy.length === 0 || undefined
-    },
-    'no order rests',
-    settleMs,
-  )
+    )
+    for (const { wallet } of rows) open.add(wallet)
+    const busy = traders.filter(({ wallet }) => open.has(wallet))
+    round += 1
+    for (const trader of busy)
+      await submit(now, trader, {
+        path: '/predmkt/order/cancel',
+        body: { cancel_all: true },
+        key: `calm-${round}-${trader.wallet}`,
+      })
+    return busy.length === 0 || undefined
+  }
+  await endResting()
   const running = async () =>
     (
       await app.admin.query(
@@ -410,6 +408,8 @@ async function calm(now: Storm): Promise<Effects> {
       throw new Error(`still open: ${JSON.stringify(await running())}`, { cause })
     },
   )
+  // A task that was running may have placed an order meanwhile.
+  await endResting()
   await eventually(async () => (await effectsOf(venue)).openTrades === 0 || undefined, 'trades end', settleMs)
   return effectsOf(venue)
 }
