@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { createAnswerWriter } from './answer-writer.ts'
 import { widthOf } from './table-text.ts'
 
-/** What is on the screen after all chunks: the writer moves back only within the line that it writes. */
+/** Returns the text on the screen after all chunks. The writer moves back only within the line that it writes. */
 function screenOf(chunks: readonly string[], width: number): string[] {
   let screen = ''
   const writer = createAnswerWriter((text) => {

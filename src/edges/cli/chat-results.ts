@@ -3,7 +3,7 @@ import { printable, timeText } from './cell-text.ts'
 import { wrapped } from './table-text.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What an answer leaves beside its text: files, and recommendations that a person decides. */
+/** The files and the recommendations of an answer, as the terminal shows them. */
 
 type Message = Awaited<ReturnType<Portico['chat']['thread']>>[number]
 export type Recommendation = Message['recommendations'][number]

@@ -13,7 +13,7 @@ export type Command = {
   name: string
   /** The section of the operation: a person types `portico <group> <verb>`. */
   group: string
-  /** What the section is for. */
+  /** The purpose of the section, in one line of the help. */
   about: string
   verb: string
   summary: string
@@ -35,7 +35,7 @@ export type Field = {
   description: string
   type: 'text' | 'integer' | 'number' | 'boolean' | 'json'
   choices: readonly string[]
-  /** What the gateway takes where the field is left out. */
+  /** The value that the gateway uses if the field is missing. */
   default?: string
   isList: boolean
   isRequired: boolean

@@ -2,7 +2,7 @@ import type { Command as Program } from 'commander'
 import type { Command } from './commands.ts'
 import type { Options } from './operation-input.ts'
 
-/** What a run of the command line has chosen: the operation, for the words of its errors, and the exit code. */
+/** The operation that a run calls, which words its errors, and the exit code of the run. */
 export type Chosen = { code: number; command?: Command }
 
 /**

@@ -24,6 +24,6 @@ test('a Node that is too old gets one sentence', () => {
 })
 
 test('a newer Node goes on to the command line', () => {
-  // Beside the sources there is no main.js, which only the package has.
+  // Only the package has a main.js; the folder of the sources has none.
   for (const version of ['20.12.0', '22.1.0', '24.0.0']) assert.match(launchOn(version).stderr, /main\.js/)
 })
