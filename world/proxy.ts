@@ -30,15 +30,16 @@ type Options = {
   rejectionReason?: (incoming: IncomingMessage, body: Buffer) => string | undefined
   /** Answers the request instead of the server while a preset is set. */
   realism?: Realism
-  /** Records the requests that it selects, before and after the server has them. */
+  /** Records what changes the state of the server, and what its answers show of that. */
   recorder?: CallRecorder
   /** Handles a connection on which both sides may send at any time; without it the connection is passed through. */
   connectSocket?: (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
 type CallRecorder = {
-  mustRecord: (body: string) => boolean
+  isChange: (body: string) => boolean
   record: (body: string, ask: (body: string) => Promise<string>) => Promise<string>
+  recordShown: () => Promise<void> | undefined
 }
 
 type Request = { preset: ActivePreset; body: Buffer }
@@ -83,11 +84,20 @@ const forward = (
   outgoing.end(body)
 }
 
-const forwardAndReply = (forwarded: ForwardedRequest, answer: ServerResponse) =>
+const forwardAndReply = (
+  forwarded: ForwardedRequest,
+  recorder: CallRecorder | undefined,
+  answer: ServerResponse,
+) =>
   forward(forwarded, (reply) => {
-    answer.writeHead(reply.statusCode ?? 502, reply.headers)
+    const pipeReply = () => {
+      answer.writeHead(reply.statusCode ?? 502, reply.headers)
+      reply.pipe(answer)
+    }
     reply.once('error', () => answer.destroy())
-    reply.pipe(answer)
+    const recording = recorder?.recordShown()
+    if (recording) recording.then(pipeReply).catch(() => forwarded.incoming.socket.destroy())
+    else pipeReply()
   })
 
 /** Forwards the request, waits until the server has answered in full, and discards the answer. */
@@ -119,8 +129,12 @@ type SendUpstream = Parameters<Realism['answer']>[1]
 
 const withRecording = (recorder: CallRecorder | undefined, plain: SendUpstream): SendUpstream => {
   if (!recorder) return plain
-  return (text, headers) =>
-    recorder.mustRecord(text) ? recorder.record(text, (each) => plain(each, headers)) : plain(text, headers)
+  return async (text, headers) => {
+    if (recorder.isChange(text)) return recorder.record(text, (each) => plain(each, headers))
+    const replyText = await plain(text, headers)
+    await recorder.recordShown()
+    return replyText
+  }
 }
 
 const sendJson = (answer: ServerResponse, replyText: string) => {
@@ -195,7 +209,7 @@ export const startProxy = async ({
     if (endpoint === undefined) return incoming.socket.destroy()
     const forwarded = { agent, endpoint, incoming, body }
     const ask = withRecording(recorder, (text, headers) => sendUpstream(forwarded, text, headers))
-    const isRecorded = recorder?.mustRecord(body.toString()) === true
+    const isRecorded = recorder?.isChange(body.toString()) === true
     if (injection.dropReply && isRecorded) {
       await ask(body.toString())
       incoming.socket.destroy()
@@ -203,7 +217,7 @@ export const startProxy = async ({
     else if (preset && realism && incoming.method === 'POST')
       await answerRealistically({ forwarded, preset, realism, ask }, answer)
     else if (isRecorded) sendJson(answer, await ask(body.toString()))
-    else forwardAndReply(forwarded, answer)
+    else forwardAndReply(forwarded, recorder, answer)
   }
   const listening = await listen(
     (incoming, answer) => void handle(incoming, answer).catch(() => incoming.socket.destroy()),

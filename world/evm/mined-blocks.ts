@@ -28,10 +28,21 @@ export const findMined = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<H
   return mined
 }
 
-/** Transactions in the node's pool. */
-export const findPending = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> => {
+const findTransactions = async (rpc: Rpc, hashes: readonly Hex[]): Promise<NonNullable<Transaction>[]> => {
   const found = (await rpc.batch(
     hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
   )) as Transaction[]
-  return new Set(found.flatMap((each) => (each && each.blockNumber === null ? [each.hash] : [])))
+  return found.filter((each) => each !== null)
 }
+
+/** Transactions that the node has, in its pool or in a block. */
+export const findKnown = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> =>
+  new Set((await findTransactions(rpc, hashes)).map(({ hash }) => hash))
+
+/** Transactions in the node's pool. */
+export const findPending = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> =>
+  new Set(
+    (await findTransactions(rpc, hashes)).flatMap(({ hash, blockNumber }) =>
+      blockNumber === null ? [hash] : [],
+    ),
+  )

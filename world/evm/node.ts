@@ -92,10 +92,12 @@ export const evmNode = (options: Options): EvmNode => {
     isAutomining: () => automine && !reorganisation,
   })
   const recordedRpc = ({ rpc }: Anvil): Rpc =>
-    rpcOver(
-      (body) => (callRecorder.mustRecord(body) ? callRecorder.record(body, rpc.post) : rpc.post(body)),
-      rpc.close,
-    )
+    rpcOver(async (body) => {
+      if (callRecorder.isChange(body)) return callRecorder.record(body, rpc.post)
+      const replyText = await rpc.post(body)
+      await callRecorder.recordShown()
+      return replyText
+    }, rpc.close)
 
   const launch = createLauncher({
     ...options,

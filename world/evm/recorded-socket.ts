@@ -22,10 +22,15 @@ const connect = (recorder: Recorder, { host, port }: Endpoint, client: WebSocket
       () => client.terminate(),
     )
   })
+  let shown = Promise.resolve()
   node.on('open', () => {
     for (const text of queued) node.send(text)
   })
-  node.on('message', (data: RawData) => client.send(String(data)))
+  node.on('message', (data: RawData) => {
+    const recording = recorder.recordShown()
+    shown = shown.then(() => recording).then(() => client.send(String(data)))
+    shown.catch(() => client.terminate())
+  })
   for (const socket of [client, node]) {
     socket.on('error', () => {})
     socket.on('close', () => {

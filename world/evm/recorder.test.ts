@@ -72,8 +72,9 @@ test('a block that a client reads before the sender has its answer is in the jou
   let result: Receipt['result'] = null
   // A busy node accepts a transaction a moment before it mines it.
   while (result === null) {
-    const reply = recorded.mustRecord(body) ? recorded.record(body, anvil.rpc.post) : anvil.rpc.post(body)
-    result = (JSON.parse(await reply) as Receipt).result
+    const reply = await anvil.rpc.post(body)
+    await recorded.recordShown()
+    result = (JSON.parse(reply) as Receipt).result
   }
   const [entry] = journal.entries()
   assert.equal(entry?.mined?.hash, result.transactionHash)
@@ -90,5 +91,49 @@ test('a transaction that the node rejects is neither in the journal nor expected
   const reply = await recorded.record(call('eth_sendRawTransaction', [raw]), anvil.rpc.post)
   assert.match(reply, /error/)
   assert.deepEqual(journal.entries(), [])
-  assert.equal(recorded.mustRecord(call('eth_blockNumber', [])), false)
+  assert.equal(recorded.recordShown(), undefined)
+})
+
+test('a transaction whose answer is lost is in the journal with its block', async (t) => {
+  const { anvil, journal, recorded } = await startRecorded(t)
+  const raw = await signTransfer(sender)
+  const lost = async (body: string) => {
+    await anvil.rpc.post(body)
+    return '<html>Bad gateway</html>'
+  }
+  await recorded.record(call('eth_sendRawTransaction', [raw]), lost)
+  assert.deepEqual(
+    journal.entries().map(({ mined }) => mined?.hash),
+    [keccak256(raw)],
+  )
+  assert.equal(recorded.recordShown(), undefined)
+})
+
+test('the same bytes from two clients are in the journal although the node rejects one of them', async (t) => {
+  const { anvil, journal, recorded } = await startRecorded(t)
+  const raw = await signTransfer(sender)
+  const body = call('eth_sendRawTransaction', [raw])
+  const replies = await Promise.all([1, 2].map(() => recorded.record(body, anvil.rpc.post)))
+  assert.equal(replies.filter((reply) => reply.includes('error')).length, 1)
+  for (const { mined } of journal.entries()) assert.equal(mined?.hash, keccak256(raw))
+  assert.notEqual(journal.entries().length, 0)
+})
+
+test('calls are sent in the order of their entries', async (t) => {
+  const { anvil, journal, recorded } = await startRecorded(t)
+  const raw = await signTransfer(sender)
+  const sent: string[] = []
+  const post = (body: string) => {
+    sent.push(body)
+    return anvil.rpc.post(body)
+  }
+  await Promise.all([
+    recorded.record(call('eth_sendRawTransaction', [raw]), post),
+    recorded.record(call('anvil_setBalance', [sender.address, '0xde0b6b3a7640000']), post),
+  ])
+  const entries = journal.entries().map(({ call: each }) => ('method' in each ? each.method : 'raw'))
+  assert.deepEqual(
+    sent.map((body) => (body.includes('anvil_setBalance') ? 'anvil_setBalance' : 'raw')),
+    entries,
+  )
 })

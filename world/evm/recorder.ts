@@ -8,15 +8,21 @@ import { unminedTransactions } from './unmined-transactions.ts'
 type Hex = `0x${string}`
 type Reply = { id?: unknown; result?: unknown; error?: unknown }
 type SendUpstream = (body: string) => Promise<string>
-type RecordedCall = { call: Call; n: number | undefined; reply: Reply | undefined }
+type Sent = { hash: Hex; n: number }
+/** `n` is the number of its entry, which only what is recorded before it is sent has. */
+type RecordedCall = { call: Call; hash: Hex | undefined; n: number | undefined }
 
 /** Forwards calls to a node, and records those that change its chain. */
 export type Recorder = {
   isChange: (body: string) => boolean
-  /** Whether a call changes the chain, or can show a transaction whose block is not recorded yet. */
-  mustRecord: (body: string) => boolean
-  /** Returns the node's answer when all that it shows is recorded. */
+  /** Sends a body that changes the chain, and returns the node's answer when its transactions are recorded. */
   record: (body: string, sendUpstream: SendUpstream) => Promise<string>
+  /**
+   * Records the blocks that an answer of the node may show; undefined if all are recorded. Call it between the answer and
+   * its first byte to a client: a replay repeats a recorded block with its time, and a client that has seen another one
+   * would find other effects.
+   */
+  recordShown: () => Promise<void> | undefined
   /**
    * Records transactions that are about to be removed and sent again; call the returned function after they were sent.
    */
@@ -62,6 +68,11 @@ const rawTransactionOf = ({ params }: Call): Hex | undefined => {
   return typeof raw === 'string' && /^0x(?:[0-9a-f]{2})+$/i.test(raw) ? (raw as Hex) : undefined
 }
 
+const hashOfRawTransaction = async (call: Call): Promise<Hex | undefined> => {
+  const raw = changeKind(call) === 'raw' ? rawTransactionOf(call) : undefined
+  return raw && (await hashOf({ raw }))
+}
+
 const hashIn = (result: unknown): Hex | undefined => {
   if (typeof result === 'string') return result as Hex
   return (result as { transactionHash?: Hex } | null | undefined)?.transactionHash
@@ -93,8 +104,7 @@ export const recorder = (options: Options): Recorder => {
   const unmined = unminedTransactions({ journal, rpc: options.rpc })
 
   /** The block is recorded before the client gets the answer: a replay then has the same effects. */
-  const waitUntilMined = async (sent: readonly { hash: Hex; n: number }[]): Promise<void> => {
-    for (const { hash, n } of sent) unmined.add(hash, n)
+  const waitUntilMined = async (sent: readonly Sent[]): Promise<void> => {
     const rpc = options.rpc()
     for (const ms of isAutomining() ? minedPausesMs : []) {
       if (!rpc) break
@@ -106,73 +116,70 @@ export const recorder = (options: Options): Recorder => {
     void unmined.poll()
   }
 
-  const recordBefore = async (call: Call): Promise<number | undefined> => {
+  const recordBefore = (call: Call, hash: Hex | undefined): RecordedCall => {
     const change = changeKind(call)
-    const raw = change === 'raw' ? rawTransactionOf(call) : undefined
-    if (raw) return unmined.expect(raw, journal.add({ raw }, takenSeconds()))
-    if (change !== 'set') return undefined
-    return journal.add({ method: call.method as string, params: call.params ?? [] }, takenSeconds())
+    if (hash) {
+      const n = journal.add({ raw: rawTransactionOf(call) as Hex }, takenSeconds())
+      unmined.add(hash, n)
+      return { call, hash, n }
+    }
+    if (change !== 'set') return { call, hash, n: undefined }
+    const n = journal.add({ method: call.method as string, params: call.params ?? [] }, takenSeconds())
+    return { call, hash, n }
   }
 
-  const recordSent = async ({
-    call,
-    n,
-    reply,
-  }: RecordedCall): Promise<{ hash: Hex; n: number } | undefined> => {
-    const hash = hashIn(reply?.result)
+  const recordSignedByNode = async ({ result }: Reply): Promise<Sent | undefined> => {
+    const hash = hashIn(result)
     const rpc = options.rpc()
-    if (!hash || !rpc) return undefined
-    if (n !== undefined) return { hash, n }
-    if (changeKind(call) !== 'node') return undefined
-    const accepted = await signedByNode(rpc, hash)
-    return accepted && { hash, n: journal.add(accepted, takenSeconds()) }
+    const accepted = hash && rpc ? await signedByNode(rpc, hash) : undefined
+    if (!hash || !accepted) return undefined
+    const n = journal.add(accepted, takenSeconds())
+    journal.markAnswered(n)
+    unmined.add(hash, n)
+    return { hash, n }
   }
 
-  const recordAfter = async (recorded: readonly RecordedCall[]): Promise<void> => {
-    for (const { n, reply } of recorded)
-      if (n !== undefined && reply) {
-        if (reply.error === undefined) journal.markAnswered(n)
-        else {
-          journal.markRejected(n)
-          unmined.forget(n)
-        }
+  const recordAfter = async (
+    recorded: readonly RecordedCall[],
+    replies: readonly (Reply | undefined)[],
+  ): Promise<void> => {
+    const sent: Sent[] = []
+    const rejected: Sent[] = []
+    const setters: number[] = []
+    for (const [index, { call, hash, n }] of recorded.entries()) {
+      const reply = replies[index]
+      const isDone = reply !== undefined && reply.error === undefined
+      if (n !== undefined) journal.markAnswered(n)
+      if (hash && n !== undefined) (isDone || !reply ? sent : rejected).push({ hash, n })
+      else if (n !== undefined && isDone) setters.push(n)
+      else if (n !== undefined && reply) journal.markRejected(n)
+      else if (isDone && changeKind(call) === 'node') {
+        const signed = await recordSignedByNode(reply)
+        if (signed) sent.push(signed)
       }
-    const done = recorded.filter(({ reply }) => reply && reply.error === undefined)
-    const setters = done.filter(({ call }) => changeKind(call) === 'set').map(({ n }) => n ?? 0)
+    }
     if (setters.length > 0) {
       const params = [journalMarkerAddress, word(markerSlots.set), word(Math.max(...setters))]
       await options.rpc()?.call('anvil_setStorageAt', params)
     }
-    const sent = []
-    for (const each of done) {
-      const change = changeKind(each.call)
-      if (change === 'raw' || change === 'node') sent.push(await recordSent(each))
-    }
-    await waitUntilMined(sent.flatMap((each) => each ?? []))
-  }
-
-  /** A replay repeats a recorded block with its time; a client that has seen another one would find other effects. */
-  const recordRead: Recorder['record'] = async (body, sendUpstream) => {
-    const replyText = await sendUpstream(body)
-    const rpc = options.rpc()
-    if (rpc) await unmined.record(rpc)
-    return replyText
+    await unmined.forgetUnknown(rejected)
+    await waitUntilMined([...sent, ...rejected])
   }
 
   const record: Recorder['record'] = async (body, sendUpstream) => {
-    const calls = changingCalls(body)
-    if (!calls) return recordRead(body, sendUpstream)
+    const calls = changingCalls(body) ?? []
     const changes = new Set(calls.map(changeKind))
     const run = async (): Promise<string> => {
-      const numbers: (number | undefined)[] = []
-      for (const call of calls) numbers.push(await recordBefore(call))
+      const hashes = await Promise.all(calls.map(hashOfRawTransaction))
+      // Nothing waits from here to the send: the order of the journal is the order in which the node gets the calls.
+      const recorded = calls.map((call, index) => recordBefore(call, hashes[index]))
       const replyText = await sendUpstream(body).catch((error: unknown) => {
+        for (const { n } of recorded) if (n !== undefined) journal.markAnswered(n)
         // A node that does not answer may have the transactions.
         void unmined.poll()
         throw error
       })
-      const replies = repliesOf(replyText, calls)
-      await recordAfter(calls.map((call, index) => ({ call, n: numbers[index], reply: replies[index] })))
+      await recordAfter(recorded, repliesOf(replyText, calls))
       return replyText
     }
     const isDirect = changes.has('set') || changes.has('rewind') || changes.has('mine')
@@ -183,8 +190,11 @@ export const recorder = (options: Options): Recorder => {
 
   return {
     isChange: (body) => changingCalls(body) !== undefined,
-    mustRecord: (body) => !unmined.isEmpty() || changingCalls(body) !== undefined,
     record,
+    recordShown: () => {
+      const rpc = options.rpc()
+      return rpc && !unmined.isEmpty() ? unmined.record(rpc) : undefined
+    },
     recordResend: async (raws) => {
       const resent = new Map<Hex, number>()
       for (const raw of raws) {
@@ -196,7 +206,7 @@ export const recorder = (options: Options): Recorder => {
         for (const [hash, n] of resent) {
           journal.markRemoved(hash)
           journal.markAnswered(n)
-          unmined.add(hash, n)
+          unmined.replace(hash, n)
         }
         void unmined.poll()
       }

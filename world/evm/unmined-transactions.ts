@@ -1,6 +1,5 @@
 import type { CallJournal } from './call-journal.ts'
-import { hashOf } from './journal-rotation.ts'
-import { findMined } from './mined-blocks.ts'
+import { findKnown, findMined } from './mined-blocks.ts'
 import type { Rpc } from './rpc.ts'
 
 type Hex = `0x${string}`
@@ -8,12 +7,18 @@ type Options = { journal: CallJournal; rpc: () => Rpc | undefined }
 
 const pollMs = 25
 const pollMsMax = 5_000
+/** A node that moves a transaction from its pool into a block shows it in neither for a moment. */
+const unknownLooksMax = 10
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms).unref())
 
-/** Transactions whose block is not in the journal yet, by hash, with the number of their entry. */
+/**
+ * Transactions whose block is not in the journal yet, by hash, with the numbers of their entries: two clients may send
+ * the same bytes. A transaction is added before it is sent, because a read can show its block before the node has answered
+ * the client that sent it.
+ */
 export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
-  let entries = new Map<Hex, number>()
+  let entries = new Map<Hex, Set<number>>()
   let isPolling = false
 
   /** Writes the blocks of those that are mined by now into the journal. */
@@ -21,29 +26,55 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
     if (entries.size === 0) return
     const asked = new Map(entries)
     for (const [hash, mined] of await findMined(rpc, [...asked.keys()])) {
-      const n = asked.get(hash)
+      const numbers = asked.get(hash)
       // Its block may have been removed meanwhile, and then it was sent again as another entry.
-      if (n === undefined || entries.get(hash) !== n) continue
+      if (!numbers || entries.get(hash) !== numbers) continue
       entries.delete(hash)
-      journal.markMined(n, mined)
+      for (const n of numbers) journal.markMined(n, mined)
+    }
+  }
+
+  /** Forgets those that no client waits for and that the node has shown neither in its pool nor in a block for long. */
+  const forgetLost = async (rpc: Rpc, looks: Map<Hex, number>): Promise<void> => {
+    const answered = [...entries].filter(([, numbers]) => ![...numbers].some(journal.isUnanswered))
+    const known = await findKnown(
+      rpc,
+      answered.map(([hash]) => hash),
+    )
+    for (const [hash, numbers] of answered) {
+      const count = known.has(hash) ? 0 : (looks.get(hash) ?? 0) + 1
+      looks.set(hash, count)
+      if (count >= unknownLooksMax && entries.get(hash) === numbers) entries.delete(hash)
     }
   }
 
   return {
-    add: (hash: Hex, n: number): void => void entries.set(hash, n),
-    /**
-     * Adds a transaction that is about to be sent, and returns the number of its entry: a read can show its block before
-     * the node has answered the client that sent it.
-     */
-    expect: async (raw: Hex, n: number): Promise<number> => {
-      const hash = await hashOf({ raw })
-      if (hash && !entries.has(hash)) entries.set(hash, n)
-      return n
+    add: (hash: Hex, n: number): void => {
+      const numbers = entries.get(hash)
+      if (numbers) numbers.add(n)
+      else entries.set(hash, new Set([n]))
     },
+    /** For a transaction whose block was removed: what is being read about the earlier block counts no more. */
+    replace: (hash: Hex, n: number): void => void entries.set(hash, new Set([n])),
     has: (hash: Hex): boolean => entries.has(hash),
-    /** Forgets the transaction of an entry that the node has rejected. */
-    forget: (n: number): void => {
-      for (const [hash, known] of entries) if (known === n) entries.delete(hash)
+    /**
+     * Rejects the entries of transactions for which the node answered with an error, except those that it has all the
+     * same, from another client or because only the wait for the receipt failed.
+     */
+    forgetUnknown: async (sent: readonly { hash: Hex; n: number }[]): Promise<void> => {
+      const rpc = currentRpc()
+      if (sent.length === 0 || !rpc) return
+      const known = await findKnown(
+        rpc,
+        sent.map(({ hash }) => hash),
+      )
+      for (const { hash, n } of sent) {
+        if (known.has(hash)) continue
+        journal.markRejected(n)
+        const numbers = entries.get(hash)
+        numbers?.delete(n)
+        if (numbers?.size === 0) entries.delete(hash)
+      }
     },
     isEmpty: (): boolean => entries.size === 0,
     record,
@@ -51,12 +82,17 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
       if (isPolling) return
       isPolling = true
       let pauseMs = pollMs
+      const looks = new Map<Hex, number>()
       while (entries.size > 0) {
         await pause(pauseMs)
         const rpc = currentRpc()
         if (!rpc) entries = new Map()
-        else await record(rpc).catch(() => {})
-        for (const [hash, n] of entries) if (!journal.has(n)) entries.delete(hash)
+        else
+          await record(rpc).then(
+            () => forgetLost(rpc, looks),
+            () => {},
+          )
+        for (const [hash, numbers] of entries) if (![...numbers].some(journal.has)) entries.delete(hash)
         pauseMs = Math.min(pollMsMax, pauseMs * 1.5)
       }
       isPolling = false

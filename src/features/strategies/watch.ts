@@ -74,7 +74,7 @@ export async function runOnce(deps: WatchDeps): Promise<number> {
 
 type Claimed = {
   accounts: StrategyAccount[]
-  /** When the next account is due; null if none is watched. */
+  /** When the next account is due, in the past where another transaction has it; null if no other one is watched. */
   nextAt: Date | null
 }
 
@@ -91,7 +91,8 @@ async function claimDue({ db, clock, drivers }: WatchDeps): Promise<Claimed> {
          order by watch_at limit $4 for no key update skip locked) due
        where a.id = due.id and a.mode = w.mode returning a.*)
      select claimed.*, next_at from (
-       select min(watch_at) as next_at from strategy_account where watch_at > $1 and mode = any($2)) n
+       select min(watch_at) as next_at from strategy_account
+       where mode = any($2) and id not in (select id from claimed)) n
      left join claimed on true`,
     [clock.now(), modes, intervals.map(([, { watchMs }]) => watchMs), batchMax],
   )
