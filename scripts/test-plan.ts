@@ -28,6 +28,8 @@ export const laterFiles: readonly Later[] = [
       'test/crash/failover-deposits.test.ts',
       'test/crash/farming-days.test.ts',
       'test/crash/order-storm.test.ts',
+      'test/crash/predmkt-points-fills.test.ts',
+      'test/crash/predmkt-points-stops.test.ts',
       'test/crash/predmkt-storm.test.ts',
       'test/crash/paper-run-points.test.ts',
       'test/crash/solver-kills.test.ts',
