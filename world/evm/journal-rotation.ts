@@ -1,5 +1,5 @@
 import type { AcceptedCall, CallJournal, JournalEntry } from './call-journal.ts'
-import { findMined, findPending } from './mined-blocks.ts'
+import { findPending } from './mined-blocks.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Which journal entries a saved state contains, and which of them its successor has to repeat. */
@@ -18,12 +18,16 @@ export const hashOf = async (call: AcceptedCall): Promise<Hex | undefined> => {
   return keccak256(call.raw)
 }
 
-/** Entries that the save in progress will not contain: transactions that are not in a block. */
+/**
+ * Entries that the save in progress may not contain: transactions in the node's pool, and those that the node had not
+ * answered when the save began. Repeating one that is in a block does nothing.
+ */
 const carryOver = async (
   journal: CallJournal,
   rpc: Rpc,
   entries: readonly JournalEntry[],
 ): Promise<Set<number>> => {
+  const unanswered = new Set(entries.filter(({ n }) => journal.isUnanswered(n)))
   const open: { entry: JournalEntry; hash: Hex }[] = []
   for (const entry of entries) {
     const hash = entry.mined ? undefined : await hashOf(entry.call)
@@ -33,14 +37,10 @@ const carryOver = async (
     rpc,
     open.map(({ hash }) => hash),
   )
-  const mined = await findMined(
-    rpc,
-    open.map(({ hash }) => hash),
-  )
   const carried = new Set<number>()
   for (const { entry, hash } of open) {
-    const isInFlight = !mined.has(hash) && journal.isUnanswered(entry.n)
-    if (!pending.has(hash) && !isInFlight) continue
+    const isRejected = !journal.has(entry.n)
+    if (isRejected || (!pending.has(hash) && !unanswered.has(entry))) continue
     journal.carryOver(entry)
     carried.add(entry.n)
   }

@@ -82,7 +82,7 @@ export const evmNode = (options: Options): EvmNode => {
   let launching: Anvil | undefined
   const callRecorder = recorder({
     journal,
-    stateLock: stateLock,
+    stateLock,
     rpc: () => (restartable.current() ?? launching)?.rpc,
     nowMs: clock.nowMs,
     save: async () => {
@@ -174,7 +174,7 @@ export const evmNode = (options: Options): EvmNode => {
     events: (address, topics) => {
       const anvil = restartable.current()
       if (!anvil) throw new Error(`${chain.name} is stopped.`)
-      return archive.find(anvil.rpc, address, topics)
+      return archive.find(recordedRpc(anvil), address, topics)
     },
     endpoint: restartable.current,
   }

@@ -27,8 +27,7 @@ const connect = (recorder: Recorder, { host, port }: Endpoint, client: WebSocket
     for (const text of queued) node.send(text)
   })
   node.on('message', (data: RawData) => {
-    const recording = recorder.recordShown()
-    shown = shown.then(() => recording).then(() => client.send(String(data)))
+    shown = Promise.all([shown, recorder.recordShown()]).then(() => client.send(String(data)))
     shown.catch(() => client.terminate())
   })
   for (const socket of [client, node]) {

@@ -137,3 +137,24 @@ test('calls are sent in the order of their entries', async (t) => {
     entries,
   )
 })
+
+test('the block of a transaction that the node signs is in the journal before a read of it is answered', async (t) => {
+  const { anvil, journal, recorded } = await startRecorded(t)
+  const [from] = (await anvil.rpc.call('eth_accounts')) as string[]
+  const { promise: isAccepted, resolve: accepted } = Promise.withResolvers<void>()
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  const body = call('eth_sendTransaction', [{ from, to: sender.address, value: '0x1' }])
+  const sent = recorded.record(body, async (text) => {
+    const reply = await anvil.rpc.post(text)
+    accepted()
+    await isReleased
+    return reply
+  })
+  await isAccepted
+  const shown = recorded.recordShown()
+  assert.ok(shown)
+  release()
+  await shown
+  assert.equal(typeof journal.entries()[0]?.mined?.block, 'number')
+  await sent
+})

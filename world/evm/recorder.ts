@@ -102,18 +102,19 @@ export const recorder = (options: Options): Recorder => {
   const { journal, stateLock, nowMs, save, isAutomining } = options
   const takenSeconds = () => Math.floor(nowMs() / 1000)
   const unmined = unminedTransactions({ journal, rpc: options.rpc })
+  /** Transactions that the node signs are known only with its answer. */
+  const signing = new Set<Promise<unknown>>()
 
   /** The block is recorded before the client gets the answer: a replay then has the same effects. */
   const waitUntilMined = async (sent: readonly Sent[]): Promise<void> => {
     const rpc = options.rpc()
-    for (const ms of isAutomining() ? minedPausesMs : []) {
+    for (const ms of isAutomining() ? minedPausesMs : [0]) {
       if (!rpc) break
       if (ms > 0) await pause(ms)
       if (stateLock.isLocked()) await Promise.race([stateLock.whenUnlocked(), pause(lockedMsMax)])
       await unmined.record(rpc).catch(() => {})
       if (!sent.some(({ hash }) => unmined.has(hash))) return
     }
-    void unmined.poll()
   }
 
   const recordBefore = (call: Call, hash: Hex | undefined): RecordedCall => {
@@ -173,28 +174,37 @@ export const recorder = (options: Options): Recorder => {
       const hashes = await Promise.all(calls.map(hashOfRawTransaction))
       // Nothing waits from here to the send: the order of the journal is the order in which the node gets the calls.
       const recorded = calls.map((call, index) => recordBefore(call, hashes[index]))
-      const replyText = await sendUpstream(body).catch((error: unknown) => {
+      try {
+        const replyText = await sendUpstream(body)
+        await recordAfter(recorded, repliesOf(replyText, calls))
+        return replyText
+      } finally {
         for (const { n } of recorded) if (n !== undefined) journal.markAnswered(n)
         // A node that does not answer may have the transactions.
-        void unmined.poll()
-        throw error
-      })
-      await recordAfter(recorded, repliesOf(replyText, calls))
-      return replyText
+        if (!unmined.isEmpty()) void unmined.poll()
+      }
     }
     const isDirect = changes.has('set') || changes.has('rewind') || changes.has('mine')
-    const replyText = isDirect ? await stateLock.runShared(run) : await run()
+    const running = isDirect ? stateLock.runShared(run) : run()
+    const ended = running.catch(() => {})
+    if (changes.has('node')) signing.add(ended)
+    const replyText = await running.finally(() => signing.delete(ended))
     if (changes.has('rewind')) await save()
     return replyText
+  }
+
+  const recordVisible = async (): Promise<void> => {
+    await Promise.all(signing)
+    if (unmined.isEmpty()) return
+    const rpc = options.rpc()
+    if (!rpc) throw new Error('The node is down.')
+    await unmined.record(rpc)
   }
 
   return {
     isChange: (body) => changingCalls(body) !== undefined,
     record,
-    recordShown: () => {
-      const rpc = options.rpc()
-      return rpc && !unmined.isEmpty() ? unmined.record(rpc) : undefined
-    },
+    recordShown: () => (unmined.isEmpty() && signing.size === 0 ? undefined : recordVisible()),
     recordResend: async (raws) => {
       const resent = new Map<Hex, number>()
       for (const raw of raws) {

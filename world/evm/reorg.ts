@@ -91,6 +91,8 @@ const resend = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
  */
 export const reorganise = async (options: Options): Promise<number> => {
   const { rpc, automine, blockSeconds, depth, vanishedMs, nowMs, recordResend, save, runShared } = options
+  /** What the node refuses until the transactions before it are in a block: a payment with money that one of them brings. */
+  const refused: `0x${string}`[] = []
   const dropBlocks = async (): Promise<number> => {
     await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: false })])
     if (automine) await waitForPendingBlock(rpc)
@@ -100,9 +102,12 @@ export const reorganise = async (options: Options): Promise<number> => {
     await rpc.call('anvil_reorg', [depth, []])
     // The node has set its clock back to the newest block that stayed.
     await rpc.call('evm_setTime', [Math.floor(nowMs() / 1000)])
-    const waiting = await takePending(rpc)
-    for (const raw of [...raws, ...waiting]) await resend(rpc, raw)
-    onResent()
+    try {
+      const waiting = await takePending(rpc)
+      for (const raw of [...raws, ...waiting]) await resend(rpc, raw).catch(() => refused.push(raw))
+    } finally {
+      onResent()
+    }
     return raws.length
   }
   try {
@@ -112,11 +117,11 @@ export const reorganise = async (options: Options): Promise<number> => {
     return count
   } finally {
     await runShared(async () => {
-      if (automine) return resumeAutomine(rpc)
       try {
-        await rpc.call('evm_mine')
+        await (automine ? resumeAutomine(rpc) : rpc.call('evm_mine'))
+        for (const raw of refused) await resend(rpc, raw).catch(() => {})
       } finally {
-        await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: true })])
+        if (!automine) await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: true })])
       }
     })
   }

@@ -20,9 +20,10 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms).u
 export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
   let entries = new Map<Hex, Set<number>>()
   let isPolling = false
+  let running: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
 
-  /** Writes the blocks of those that are mined by now into the journal. */
-  const record = async (rpc: Rpc): Promise<void> => {
+  const look = async (rpc: Rpc): Promise<void> => {
     if (entries.size === 0) return
     const asked = new Map(entries)
     for (const [hash, mined] of await findMined(rpc, [...asked.keys()])) {
@@ -34,9 +35,22 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
     }
   }
 
-  /** Forgets those that no client waits for and that the node has shown neither in its pool nor in a block for long. */
+  /** Writes the blocks of those that are mined by now into the journal. Calls during one look share the next one. */
+  const record = (rpc: Rpc): Promise<void> => {
+    if (!next) {
+      next = running.then(() => {
+        next = undefined
+        return look(rpc)
+      })
+      running = next.catch(() => {})
+    }
+    return next
+  }
+
+  /** Rejects those that no client waits for and that the node has shown neither in its pool nor in a block for long. */
   const forgetLost = async (rpc: Rpc, looks: Map<Hex, number>): Promise<void> => {
-    const answered = [...entries].filter(([, numbers]) => ![...numbers].some(journal.isUnanswered))
+    const isAnswered = (numbers: ReadonlySet<number>) => ![...numbers].some(journal.isUnanswered)
+    const answered = [...entries].filter(([, numbers]) => isAnswered(numbers))
     const known = await findKnown(
       rpc,
       answered.map(([hash]) => hash),
@@ -44,7 +58,9 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
     for (const [hash, numbers] of answered) {
       const count = known.has(hash) ? 0 : (looks.get(hash) ?? 0) + 1
       looks.set(hash, count)
-      if (count >= unknownLooksMax && entries.get(hash) === numbers) entries.delete(hash)
+      if (count < unknownLooksMax || entries.get(hash) !== numbers || !isAnswered(numbers)) continue
+      entries.delete(hash)
+      for (const n of numbers) journal.markRejected(n)
     }
   }
 
@@ -88,10 +104,9 @@ export const unminedTransactions = ({ journal, rpc: currentRpc }: Options) => {
         const rpc = currentRpc()
         if (!rpc) entries = new Map()
         else
-          await record(rpc).then(
-            () => forgetLost(rpc, looks),
-            () => {},
-          )
+          await record(rpc)
+            .then(() => forgetLost(rpc, looks))
+            .catch(() => {})
         for (const [hash, numbers] of entries) if (![...numbers].some(journal.has)) entries.delete(hash)
         pauseMs = Math.min(pollMsMax, pauseMs * 1.5)
       }

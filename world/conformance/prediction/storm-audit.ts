@@ -36,8 +36,11 @@ export const openSettlementLog = ({ rpc }: Pick<StormWorld, 'rpc'>): SettlementL
   let reading: Promise<void> | undefined
   const readNow = async (): Promise<void> => {
     const head = BigInt((await rpc.call('eth_blockNumber')) as Hex)
-    // A chain that was killed mines its blocks again first.
-    if (head < next) return
+    if (head < next) {
+      // A chain that was killed does not have the empty blocks again with which it ended.
+      next = head + 1n
+      return
+    }
     const filter = {
       address: exchanges,
       fromBlock: `0x${next.toString(16)}`,
