@@ -108,7 +108,7 @@ const effects: Route = ({ engine }, _body, query) => {
     trades: [...state.trades.values()]
       .filter(({ taker, makers }) => [taker, ...makers].some((leg) => isOf(leg.wallet)))
       .map((trade) => ({
-        ...pick(trade, ['id', 'key', 'conditionId', 'status', 'hash', 'attempts', 'error']),
+        ...pick(trade, ['id', 'key', 'conditionId', 'status', 'hash', 'attempts', 'error', 'matchMs']),
         legs: [trade.taker, ...trade.makers].map((leg) => ({
           ...pick(leg, ['orderId', 'wallet', 'outcome', 'side']),
           shares: unitsText(leg.shares),
