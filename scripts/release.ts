@@ -17,13 +17,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { commands } from '../src/edges/cli/commands.ts'
 import { operations } from '../src/sdk/operations.ts'
 import { root } from './environment.ts'
 import { apiTypes } from './sdk-types.ts'
 
-const out = process.argv[2] ?? join(root, 'dist')
+const out = resolve(process.argv[2] ?? join(root, 'dist'))
 const [sources, target, sdkTarget] = [join(out, 'source'), join(out, 'package'), join(out, 'sdk')]
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
