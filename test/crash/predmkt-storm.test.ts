@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { lateArrivalMs } from '#features/predmkt/unknown-outcome.ts'
 import { rpcAt } from '#world/evm/rpc.ts'
 import type { Address } from '#world/polymarket/chain/chain-terms.ts'
 import type { Effects } from '../../world/conformance/prediction/prediction-world.ts'
@@ -49,7 +50,8 @@ const size = bySize({
 })
 /** Times of the venue in thousandths of those of its worst preset. */
 const pace = bySize({ short: 0.08, full: 0.5, nightly: 1 })
-const settleMs = bySize({ short: 90_000, full: 300_000, nightly: 900_000 })
+/** An order whose repetition is refused after a lost reply is looked up for a while before it ends. */
+const settleMs = lateArrivalMs + bySize({ short: 60_000, full: 300_000, nightly: 900_000 })
 /** Every fifth user has so little that orders compete for it. */
 const cashOfUser = (number: number) => (number % 5 === 4 ? '30' : '600')
 
