@@ -218,6 +218,7 @@ test('withdrawals and redemptions after the backup are found, and none of them i
     redemption('after-redeem', 1),
   ]
   const [waiting, later] = [requests.slice(0, 3), requests.slice(3)]
+  const lost = withdrawal('lost', '5', 'pusd')
   const type = '/v1/account/transactions/params'
   await venue('POST', '/faults', { effect: 'status', status: 500, endpoint: 'relayer', type })
   const tasks = new Map<string, Ended>()
@@ -226,7 +227,8 @@ test('withdrawals and redemptions after the backup are found, and none of them i
   await venue('DELETE', '/faults')
   const ends = new Map<string, Ended>()
   for (const { key } of waiting) ends.set(key, await endOf(before, tasks.get(key)!))
-  for (const request of later) ends.set(request.key, await endOf(before, await accepted(before, request)))
+  for (const request of [...later, lost])
+    ends.set(request.key, await endOf(before, await accepted(before, request)))
   const wallet = (await statusOf(before)).safe_address
   const truthOf = () =>
     Promise.all(
@@ -259,6 +261,11 @@ test('withdrawals and redemptions after the backup are found, and none of them i
     if (row) assert.equal(row.by, 'us', key)
   }
   assert.deepEqual(await truthOf(), truth, 'nothing has moved again')
+
+  const other = await endOf(person, await accepted(person, { ...lost, key: 'another' }))
+  const again = await endOf(person, await accepted(person, lost))
+  assert.equal(again.result.tx_hash?.toLowerCase(), ends.get('lost')!.result.tx_hash?.toLowerCase())
+  assert.notEqual(other.result.tx_hash?.toLowerCase(), again.result.tx_hash?.toLowerCase())
 })
 
 test('sales after the backup belong to the purchase whose exit made them, or to none, and no exit sells twice', async () => {

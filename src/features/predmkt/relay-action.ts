@@ -181,7 +181,7 @@ type RelayResult<Names extends string> = StepResultOf<Partial<RelayTaskData>, Na
 
 async function signRelayed<Names extends string>(
   deps: RelayDeps,
-  task: Pick<RelayedTask, 'id' | 'userId' | 'data' | 'effects'>,
+  task: Pick<RelayedTask, 'id' | 'userId' | 'executionId' | 'data' | 'effects'>,
   plan: RelayPlan<RelayTaskData>,
   { now, steps }: { now: Date; steps: EffectNames<Names> },
 ): Promise<RelayResult<Names>> {
@@ -201,7 +201,7 @@ async function signRelayed<Names extends string>(
       bodyOf: (signature) =>
         action.type === 'create_wallet'
           ? relayer.createWalletBody(wallet.owner)
-          : relayer.body(action as RelayedAction, signature),
+          : relayer.body(action as RelayedAction, signature, task.executionId),
       ...(action.type === 'wallet_batch' && {
         validUntil: later(new Date(0), action.deadlineSeconds * 1_000),
       }),
