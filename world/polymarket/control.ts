@@ -321,7 +321,7 @@ const accountRoutes: Record<string, Route> = {
 const dialRoutes: Record<string, Route> = {
   'GET /realism': ({ realism }) => realism.current(),
   'POST /realism': ({ realism }, body) => {
-    realism.set(readRealism(body, realism.current()))
+    realism.set(readRealism(body, realism.current()), body)
     return realism.current()
   },
   'POST /settle': async ({ settlement }) => {
