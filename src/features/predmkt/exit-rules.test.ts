@@ -169,6 +169,9 @@ describe('the exits of a purchase', () => {
     assert.deepEqual([statesOf(own), own.strays], [{ tp: 'resting' }, []])
     const sent = nextOfPair(pairOf({ sales: [live('tp', { isTaskRunning: true })], exits: [] }))
     assert.deepEqual(sent.strays, [])
+    // The exit was read while its task ran, and the order a moment later.
+    const read = [exitOf('tp', 'executing', { isTaskRunning: true })]
+    assert.deepEqual(nextOfPair(pairOf({ sales: [live('tp')], exits: read })), { moves: [], strays: [] })
   })
 
   test('exits whose shares were sold by hand end and say so', () => {

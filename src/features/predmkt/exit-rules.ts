@@ -324,10 +324,12 @@ function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   return { exit, state: 'executing', sale: { type: 'match', sizeUnits, priceMicros, replaces } }
 }
 
+/** The exits are read a moment before their orders, so that the task of an exit may have ended in between. */
 function straysOf({ exits, openSales }: Pair, moves: readonly ExitMove[]): string[] {
   const after = exits.map((exit) => ({ ...exit, ...moves.find((move) => move.exit === exit) }))
+  const standsFor = ({ state, orderId, taskId }: (typeof after)[number], sale: SaleFacts): boolean =>
+    (state === 'resting' && orderId === sale.orderId) || (state === 'executing' && taskId === sale.taskId)
   return openSales
-    .filter(({ isTaskRunning }) => !isTaskRunning)
+    .filter((sale) => !sale.isTaskRunning && !after.some((exit) => standsFor(exit, sale)))
     .map(({ orderId }) => orderId)
-    .filter((id) => !after.some(({ state, orderId }) => state === 'resting' && orderId === id))
 }
