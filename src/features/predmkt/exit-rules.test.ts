@@ -2,14 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   type BookFacts,
+  beginsHoldBack,
   type ExitFacts,
   farText,
   goneText,
+  heldText,
   judgeStop,
   nextOfPair,
   notReachedText,
   type OrderFacts,
   type PairFacts,
+  pauseMs,
   releasesOf,
   type SaleFacts,
   sellableUnits,
@@ -233,6 +236,46 @@ describe('the exits of a purchase', () => {
     assert.equal(nextOfPair(pairOf({ exits: [percent] })).moves[0]?.triggerMicros, 450_000n)
     const high = exitOf('tp', 'waiting', { triggerMicros: null, triggerPercentage: 99_000_000n })
     assert.equal(nextOfPair(pairOf({ exits: [high] })).moves[0]?.triggerMicros, 990_000n)
+  })
+
+  test('a take-profit off the grid, which has become coarser, is placed at the tick above', () => {
+    const waiting = exitOf('tp', 'waiting', { triggerMicros: 604_000n })
+    const [placed] = nextOfPair(pairOf({ exits: [waiting] })).moves
+    assert.deepEqual([placed?.triggerMicros, placed?.sale?.priceMicros], [610_000n, 610_000n])
+    const highest = exitOf('tp', 'waiting', { triggerMicros: 999_000n })
+    assert.equal(nextOfPair(pairOf({ exits: [highest] })).moves[0]?.sale?.priceMicros, 990_000n)
+    // Fewer shares than the market's smallest order are sold once the bid is there.
+    const watched = exitOf('tp', 'watched', { triggerMicros: 604_000n })
+    const few = { confirmedUnits: shares(3), matchedUnits: shares(3) }
+    const sells = (bid: bigint) => nextOfPair(pairOf({ exits: [watched], book: bookAt(bid) }, few)).moves[0]
+    assert.deepEqual([sells(600_000n), sells(610_000n)?.sale?.priceMicros], [undefined, 610_000n])
+  })
+
+  test('a sale of a take-profit that fails again and again waits up to an hour, and that of a stop-loss a minute', () => {
+    const error = 'The price must be a multiple of 0.01'
+    const pause = (attempts: number, more: Partial<ExitFacts> = {}) =>
+      pauseMs({ leg: 'tp', error, attempts, ...more })
+    assert.deepEqual(
+      [1, 2, 3, 9, 99].map((attempts) => pause(attempts)),
+      [15_000, 30_000, 60_000, 3_600_000, 3_600_000],
+    )
+    assert.equal(pause(99, { leg: 'sl' }), 60_000)
+    // Nothing tells the exit when the order has ended that holds its shares.
+    assert.equal(pause(99, { error: heldText }), 60_000)
+  })
+
+  test('an exit says once that it is held back: with its third sale that fails, or where the bid is too far', () => {
+    const failed = (attempts: number) =>
+      nextOfPair(pairOf({ exits: [exitOf('tp', 'executing', { attempts, taskError: 'No' })] })).moves[0]!
+    assert.deepEqual(
+      [0, 1, 2, 3].map((attempts) => beginsHoldBack(failed(attempts))),
+      [false, false, true, false],
+    )
+    const far = (error: string | null) =>
+      ({ exit: exitOf('sl', 'watched', { error }), state: 'watched', error: farText }) as const
+    assert.deepEqual([far(null), far(farText)].map(beginsHoldBack), [true, false])
+    const placed = nextOfPair(pairOf({ exits: [exitOf('tp', 'waiting', { attempts: 3 })] })).moves[0]!
+    assert.equal(beginsHoldBack(placed), false)
   })
 
   test('the end of the market ends exits in whatever state without an order', () => {

@@ -1,3 +1,4 @@
+import { backoffMs } from '#kernel/async/backoff.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { PredictionExitRow } from '#store/tables/predmkt.ts'
 import { leastPriceMicros, middleMicros, type Prices } from './trade-bound.ts'
@@ -216,7 +217,7 @@ function armAgain(exit: ExitFacts, pair: Pair, own: readonly SaleFacts[]): ExitM
   return { ...holdBack(exit, exit.taskError ?? 'The sale was not executed'), state }
 }
 
-const heldText = 'Other orders hold the shares of the purchase'
+export const heldText = 'Other orders hold the shares of the purchase'
 /** An exit that cannot sell now is tried again later. */
 const holdBack = (exit: ExitFacts, error: string): ExitMove => ({
   exit,
@@ -224,6 +225,11 @@ const holdBack = (exit: ExitFacts, error: string): ExitMove => ({
   attempts: exit.attempts + 1,
   error,
 })
+
+const failuresMax = 3
+/** Whether the user learns by this move that the exit does not sell: once for each time in which it does not. */
+export const beginsHoldBack = ({ exit, error, attempts }: ExitMove): boolean =>
+  error === farText ? exit.error !== farText : error !== undefined && attempts === failuresMax
 
 /** Ends an exit that has nothing left to sell, unless a part may come back. */
 function endOf(exit: ExitFacts, pair: Pair): ExitMove | undefined {
@@ -242,6 +248,17 @@ const endOfMarket = (exit: ExitFacts): ExitMove => ({
   error: 'The market is closed',
 })
 
+const minuteMs = 60_000
+/**
+ * How long an exit waits that could not sell. Each attempt of a take-profit is a task, and the price may have been
+ * reached for days.
+ */
+export const pauseMs = ({ leg, error, attempts }: Pick<ExitFacts, 'leg' | 'error' | 'attempts'>): number =>
+  backoffMs(
+    { firstMs: 15_000, maxMs: leg === 'tp' && error !== heldText ? 60 * minuteMs : minuteMs },
+    attempts - 1,
+  )
+
 const isHeldBack = ({ retryAt }: ExitFacts, now: Date): boolean => retryAt !== null && now < retryAt
 
 /** Arms an exit once its purchase has ended and every share of it is settled. */
@@ -251,10 +268,10 @@ function arm(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   if (pair.leftUnits < leastUnits) return endOf(exit, pair)
   if (pair.isMarketOver) return endOfMarket(exit)
   if (isHeldBack(exit, now)) return undefined
-  const triggerMicros = exit.triggerMicros ?? (book && triggerOf(exit, entry.averageMicros, book))
-  if (triggerMicros === undefined) return undefined
-  if (exit.leg === 'sl') return { exit, state: 'watched', triggerMicros }
+  const wantedMicros = exit.triggerMicros ?? profitOf(exit, entry.averageMicros)
+  if (exit.leg === 'sl') return { exit, state: 'watched', triggerMicros: wantedMicros }
   if (!book) return undefined
+  const triggerMicros = onTick(wantedMicros, book)
   if (pair.leftUnits < book.minSizeUnits) return { exit, state: 'watched', triggerMicros }
   if (pair.isExecuting || pair.isUnsure || pair.openSales.length > 0) return undefined
   const sizeUnits = min(pair.leftUnits, pair.freeUnits ?? pair.leftUnits)
@@ -263,15 +280,13 @@ function arm(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   return { exit, state: 'executing', triggerMicros, sale }
 }
 
-function triggerOf(
-  { triggerPercentage }: ExitFacts,
-  averageMicros: bigint,
-  { tickMicros }: BookFacts,
-): bigint {
-  const percentage = wholePercentage + (triggerPercentage ?? 0n)
-  const wanted = mulDiv(averageMicros, percentage, wholePercentage, 'up')
-  const onTick = ((wanted + tickMicros - 1n) / tickMicros) * tickMicros
-  return min(onTick, dollar - tickMicros)
+const profitOf = ({ triggerPercentage }: ExitFacts, averageMicros: bigint): bigint =>
+  mulDiv(averageMicros, wholePercentage + (triggerPercentage ?? 0n), wholePercentage, 'up')
+
+/** The price of a take-profit on the grid, which may have become coarser since it was given. */
+function onTick(priceMicros: bigint, { tickMicros }: BookFacts): bigint {
+  const above = ((priceMicros + tickMicros - 1n) / tickMicros) * tickMicros
+  return min(above, dollar - tickMicros)
 }
 
 export const farText =
@@ -314,12 +329,13 @@ function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   const stop = leg === 'sl' ? judgeStop({ triggerMicros, sizeUnits: pair.leftUnits }, book) : undefined
   if (stop?.type === 'far')
     return exit.error === farText ? undefined : { exit, state: exit.state, error: farText }
-  if (stop ? stop.type === 'not_reached' : bid < triggerMicros) return undefined
+  const profitMicros = onTick(triggerMicros, book)
+  if (stop ? stop.type === 'not_reached' : bid < profitMicros) return undefined
   const heldUnits =
     pair.freeUnits === undefined ? pair.leftUnits : pair.freeUnits + sum(openSales.map(restUnits))
   const sizeUnits = min(pair.leftUnits, heldUnits)
   if (sizeUnits < leastUnits) return holdBack(exit, heldText)
-  const priceMicros = stop?.type === 'sell' ? stop.priceMicros : triggerMicros
+  const priceMicros = stop?.type === 'sell' ? stop.priceMicros : profitMicros
   const replaces = openSales.map(({ orderId }) => orderId)
   return { exit, state: 'executing', sale: { type: 'match', sizeUnits, priceMicros, replaces } }
 }
