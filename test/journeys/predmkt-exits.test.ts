@@ -105,6 +105,25 @@ describe('exits of purchases while the venue lags and fails', () => {
     await noExits(ada, market)
   })
 
+  test('exits of a purchase at market price are on the right side of what it pays', async () => {
+    const { ada, marketAt } = app
+    const order = {
+      outcome_id: outcomeOf(await marketAt('new-phone-before-march')),
+      side: 'BUY',
+      amount_usd: '8',
+    }
+    for (const order_type of ['FAK', 'FOK'])
+      for (const [field, price] of [
+        ['take_profit_price', '0.01'],
+        ['stop_loss_price', '0.9'],
+      ] as const) {
+        const body = { ...order, order_type, [field]: price }
+        const reply = await ada.call('POST /predmkt/order', { body })
+        assert.equal(reply.status, 422, JSON.stringify(reply.body))
+        assert.match(JSON.stringify(reply.body), new RegExp(field))
+      }
+  })
+
   test('a stop-loss whose shares were sold by hand ends, and does not sell what is bought later', async () => {
     const { ada, buy, eventsOf, exitWith, exitsOf, marketAt, noExits, sharesOf, venue } = app
     const slug = 'new-phone-before-march'

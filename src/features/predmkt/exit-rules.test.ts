@@ -7,6 +7,7 @@ import {
   farText,
   goneText,
   heldText,
+  judgeProfit,
   judgeStop,
   nextOfPair,
   notReachedText,
@@ -318,7 +319,42 @@ describe('the exits of a purchase', () => {
     assert.deepEqual([move?.state, move?.sale?.priceMicros], ['executing', 210_000n])
   })
 
-  test('a stop-loss whose price has moved before the signature is watched at once', () => {
+  test('a take-profit far below the price of the market sells to no bid far below that price, either', () => {
+    const bids = (bid: bigint): BookFacts => ({
+      ...book,
+      bids: [{ priceMicros: bid, sizeUnits: shares(1_000) }],
+      asks: [],
+      lastPriceMicros: 600_000n,
+    })
+    const trigger = { triggerMicros: 10_000n }
+    const low = exitOf('tp', 'waiting', trigger)
+    const watched = exitOf('tp', 'watched', trigger)
+    const moveIn = (exit: ExitFacts, seen: BookFacts) =>
+      nextOfPair(pairOf({ exits: [exit], book: seen })).moves[0]
+    // A thief bids what the take-profit asks.
+    assert.deepEqual(moveIn(low, bids(10_000n))?.state, 'watched')
+    assert.equal(moveIn(watched, bids(10_000n)), undefined)
+    // An honest bid has its shares.
+    const sale = moveIn(watched, bids(460_000n))?.sale
+    assert.deepEqual([sale?.type, sale?.priceMicros], ['match', 450_000n])
+    // Once the market itself has fallen there, it rests.
+    assert.equal(moveIn(watched, { ...bids(5_000n), lastPriceMicros: 12_000n })?.state, 'waiting')
+    const judged = (rests: boolean, seen: BookFacts) =>
+      judgeProfit({ ...trigger, sizeUnits: shares(100), rests }, seen)
+    assert.deepEqual(judged(true, bids(10_000n)), { type: 'not_reached' })
+    assert.deepEqual(judged(false, bids(10_000n)), { type: 'not_reached' })
+    assert.deepEqual(judged(false, bids(460_000n)), { type: 'sell', priceMicros: 450_000n })
+    assert.deepEqual(judged(true, { ...bids(1n), lastPriceMicros: null }), {
+      type: 'sell',
+      priceMicros: 10_000n,
+    })
+  })
+
+  test('an exit whose price has moved before the signature goes on at once', () => {
+    const [profit] = nextOfPair(
+      pairOf({ exits: [exitOf('tp', 'executing', { taskError: notReachedText })] }),
+    ).moves
+    assert.deepEqual([profit?.state, profit?.attempts], ['waiting', undefined])
     for (const taskError of [farText, notReachedText]) {
       const exits = [exitOf('sl', 'executing', { taskError })]
       const [move] = nextOfPair(pairOf({ exits })).moves

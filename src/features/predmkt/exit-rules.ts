@@ -272,7 +272,7 @@ function arm(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   if (exit.leg === 'sl') return { exit, state: 'watched', triggerMicros: wantedMicros }
   if (!book) return undefined
   const triggerMicros = onTick(wantedMicros, book)
-  if (pair.leftUnits < book.minSizeUnits) return { exit, state: 'watched', triggerMicros }
+  if (!canRest(triggerMicros, pair.leftUnits, book)) return { exit, state: 'watched', triggerMicros }
   if (pair.isExecuting || pair.isUnsure || pair.openSales.length > 0) return undefined
   const sizeUnits = min(pair.leftUnits, pair.freeUnits ?? pair.leftUnits)
   if (sizeUnits < book.minSizeUnits) return holdBack(exit, heldText)
@@ -291,29 +291,48 @@ function onTick(priceMicros: bigint, { tickMicros }: BookFacts): bigint {
 
 export const farText =
   'No bid is within a quarter of the trigger, or of the price of the market if it is lower'
-export const notReachedText = 'The bid is above the trigger again'
+export const notReachedText = 'The price has moved away from the trigger before the sale was signed'
+
+const marketMicros = ({ triggerMicros, sizeUnits }: Triggered, book: BookFacts): bigint =>
+  middleMicros(book, sizeUnits) ?? book.lastPriceMicros ?? triggerMicros
 
 /**
  * The lowest price at which a stop-loss sells. Somebody who empties a thin book and leaves a bid of their own would get
  * the shares for nothing otherwise.
  */
-export function stopLeastMicros(triggerMicros: bigint, book: BookFacts, sizeUnits: bigint): bigint {
-  const market = middleMicros(book, sizeUnits) ?? book.lastPriceMicros ?? triggerMicros
-  return leastPriceMicros(min(triggerMicros, market), book.tickMicros)
-}
+export const stopLeastMicros = (triggered: Triggered, book: BookFacts): bigint =>
+  leastPriceMicros(min(triggered.triggerMicros, marketMicros(triggered, book)), book.tickMicros)
 
-type StopSale = { triggerMicros: bigint; sizeUnits: bigint }
+type Triggered = { triggerMicros: bigint; sizeUnits: bigint }
+type Judgement = { type: 'sell'; priceMicros: bigint } | { type: 'not_reached' | 'far' }
 
 /** Whether a stop-loss sells now: its trigger is reached, and the bid is not far below the price of the market. */
-export function judgeStop(
-  { triggerMicros, sizeUnits }: StopSale,
-  book: BookFacts,
-): { type: 'sell'; priceMicros: bigint } | { type: 'not_reached' | 'far' } {
+export function judgeStop(triggered: Triggered, book: BookFacts): Judgement {
   const bid = book.bids[0]?.priceMicros
-  if (bid === undefined || bid > triggerMicros) return { type: 'not_reached' }
-  const priceMicros = stopLeastMicros(triggerMicros, book, sizeUnits)
+  if (bid === undefined || bid > triggered.triggerMicros) return { type: 'not_reached' }
+  const priceMicros = stopLeastMicros(triggered, book)
   return bid < priceMicros ? { type: 'far' } : { type: 'sell', priceMicros }
 }
+
+/**
+ * Whether a take-profit sells now, and the lowest price at which it does: its trigger, unless that is far below the
+ * price of the market. Such an order would sell to the bid of whoever has asked for it, and does not rest.
+ */
+export function judgeProfit(
+  { rests, ...triggered }: Triggered & { rests: boolean },
+  book: BookFacts,
+): Judgement {
+  const ownMicros = onTick(triggered.triggerMicros, book)
+  const priceMicros = max(ownMicros, leastPriceMicros(marketMicros(triggered, book), book.tickMicros))
+  const bid = book.bids[0]?.priceMicros ?? 0n
+  const isReached = rests ? priceMicros === ownMicros : bid >= priceMicros
+  return isReached ? { type: 'sell', priceMicros } : { type: 'not_reached' }
+}
+
+/** Whether a take-profit rests in the book, instead of being watched. */
+const canRest = (triggerMicros: bigint, sizeUnits: bigint, book: BookFacts): boolean =>
+  sizeUnits >= book.minSizeUnits &&
+  judgeProfit({ triggerMicros, sizeUnits, rests: true }, book).type === 'sell'
 
 /** Sells once the bid has reached the price. */
 function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
@@ -323,19 +342,19 @@ function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   if (pair.isMarketOver) return endOfMarket(exit)
   if (triggerMicros === null || !book || isHeldBack(exit, pair.now)) return undefined
   // A sale that failed has left enough for an order in the book.
-  if (leg === 'tp' && pair.leftUnits >= book.minSizeUnits) return { exit, state: 'waiting' }
-  const bid = book.bids[0]?.priceMicros
-  if (pair.isExecuting || bid === undefined) return undefined
-  const stop = leg === 'sl' ? judgeStop({ triggerMicros, sizeUnits: pair.leftUnits }, book) : undefined
-  if (stop?.type === 'far')
-    return exit.error === farText ? undefined : { exit, state: exit.state, error: farText }
-  const profitMicros = onTick(triggerMicros, book)
-  if (stop ? stop.type === 'not_reached' : bid < profitMicros) return undefined
+  if (leg === 'tp' && canRest(triggerMicros, pair.leftUnits, book)) return { exit, state: 'waiting' }
+  if (pair.isExecuting) return undefined
+  const triggered = { triggerMicros, sizeUnits: pair.leftUnits }
+  const judged = leg === 'sl' ? judgeStop(triggered, book) : judgeProfit({ ...triggered, rests: false }, book)
+  if (judged.type !== 'sell')
+    return judged.type === 'far' && exit.error !== farText
+      ? { exit, state: exit.state, error: farText }
+      : undefined
   const heldUnits =
     pair.freeUnits === undefined ? pair.leftUnits : pair.freeUnits + sum(openSales.map(restUnits))
   const sizeUnits = min(pair.leftUnits, heldUnits)
   if (sizeUnits < leastUnits) return holdBack(exit, heldText)
-  const priceMicros = stop?.type === 'sell' ? stop.priceMicros : profitMicros
+  const { priceMicros } = judged
   const replaces = openSales.map(({ orderId }) => orderId)
   return { exit, state: 'executing', sale: { type: 'match', sizeUnits, priceMicros, replaces } }
 }

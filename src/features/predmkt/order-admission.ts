@@ -77,7 +77,7 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, maxFeeUnits)
   const costUnits = costOf(terms, maxFeeUnits)
   const countedUnits = countedMicros ?? costUnits
-  const exits = exitTermsOf(input, market, asked)
+  const exits = exitTermsOf(input, market, asked.priceMicros ?? quote!.worstPriceMicros)
   await assertExitRoom(deps.db, { userId, venue: deps.venue.name }, exits.length)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`

@@ -163,9 +163,10 @@ export async function purchaseOfSale(
   const pairs = await pairsOf(tx, { entryIds: rows.map(({ id }) => id), now: new Date(0) })
   const isOf = ({ leg, triggerMicros }: ExitFacts): boolean => {
     if (triggerMicros === null) return false
+    const matches = timeInForce === 'fak'
     return leg === 'tp'
-      ? priceMicros === triggerMicros
-      : timeInForce === 'fak' && priceMicros <= triggerMicros
+      ? priceMicros === triggerMicros || (matches && priceMicros > triggerMicros)
+      : matches && priceMicros <= triggerMicros
   }
   const found = pairs.find((pair) => {
     // A reading of the venue may have counted the sale as one by hand before.
