@@ -30,7 +30,7 @@ export type RelayTaskData = {
   polls?: number
   /** The relayer's id of the action in flight. */
   relay_id?: string | null
-  /** How often an action was signed again, because its nonce was taken or its signature had ended. */
+  /** How often an action was signed again that the relayer did not only put off. */
   renewals?: number
   transactions?: JsonObject[]
   progress?: TaskProgress | null
@@ -263,12 +263,12 @@ function unsettled<Names extends string>(
           next: steps.confirm,
         },
         state: 'waiting',
-        data: { note: message, polls: 0, progress: { step: 1, of: 1, text } },
+        data: { note: message, polls: 0, renewals: 0, progress: { step: 1, of: 1, text } },
         writes: (tx) => setWaiting(tx, owner, until),
       }
     }
     case 'rateLimited':
-      return { ...pollRelay(task, steps.confirm), state: 'waiting' }
+      return { ...pollRelay(task, steps.confirm, { renewals: 0 }), state: 'waiting' }
     case 'again': {
       const renewals = (task.data.renewals ?? 0) + 1
       return {
