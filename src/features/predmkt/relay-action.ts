@@ -62,6 +62,8 @@ type RelayOptions<Data> = {
    * another task, which has the wallet, may be taken for it.
    */
   findLost?(task: TaskView<Data>): Promise<FoundRelay | 'taken' | undefined>
+  /** Searches the chain for the transaction of an action that has run, and that the relayer does not name. */
+  findRun?(task: TaskView<Data>): Promise<Receipt | undefined>
   /** Returns the end of the task where the relayer or the chain refused the action for good. */
   onRejected?(
     task: TaskView<Data>,
@@ -97,10 +99,13 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     const effect = latestEffect(task, 'prediction_relay')
     if (!effect) return ofData<Data, Names>({ next: steps.sign })
     const known = await outcomeOf(deps, task, { effect, now })
+    const run = isUnnamed(known) ? await ranSince(deps, effect, await options.findRun?.(task)) : undefined
     // The chain decides where the relayer has lost the action, or refuses it because it was done before.
-    const isDone = known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null))
+    const isDone =
+      run !== undefined ||
+      (known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null)))
     const found: Found = isDone
-      ? { type: 'landed', txHash: null, receipt: null, relayId: '' }
+      ? { type: 'landed', txHash: run?.txHash ?? null, receipt: run ?? null, relayId: '' }
       : unlessOver(known, task, now)
     const owner = { userId: task.userId, venue: deps.venue.name }
     const release = (tx: Tx) => releaseWallet(tx, owner, task.id)
@@ -131,6 +136,23 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     } as typeof settled
   },
 })
+
+const isUnnamed = (found: Found): boolean =>
+  (found.type === 'pending' && found.hasRun === true) || (found.type === 'landed' && found.receipt === null)
+
+/** The clocks of gateway and chain may differ by this much. */
+const skewMs = 120_000
+
+/** The transaction, unless it is older than the signature; a wallet runs one action at a time. */
+async function ranSince(
+  { chain }: RelayDeps,
+  { at }: Effect,
+  receipt: Receipt | undefined,
+): Promise<Receipt | undefined> {
+  if (!receipt) return undefined
+  const { timestampSeconds } = await chain.headAt(receipt.block)
+  return timestampSeconds * 1_000 >= at.getTime() - skewMs ? receipt : undefined
+}
 
 /** Settles a task by the batch of an earlier task of its execution; nothing is signed or sent. */
 async function adopt<Data extends RelayTaskData, Names extends string>(

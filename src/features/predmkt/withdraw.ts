@@ -17,7 +17,7 @@ import { query } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { cashLedgerToken, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { findLostTransfer } from './forgotten-transfer.ts'
+import { findLostTransfer, findOwnTransfer } from './forgotten-transfer.ts'
 import { walletAccount } from './fund-admission.ts'
 import { relayDriver } from './relay-action.ts'
 import {
@@ -74,6 +74,7 @@ const transferEffect = (deps: PredmktDeps) =>
         receipt !== null &&
         sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= venueUnitsOf(data),
       findLost: (task) => findLostTransfer(deps, task),
+      findRun: (task) => findOwnTransfer(deps, task),
     }),
     plan(task, { now }) {
       const { data } = task
