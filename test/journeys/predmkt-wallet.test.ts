@@ -296,7 +296,12 @@ describe('the wallet of a user at the prediction market', () => {
     assert.ok(refused.status >= 400)
     const asItIs = { amount_usdc: '5', token: 'pusd' }
     await executed(person, '/predmkt/withdraw', asItIs)
+    // The 10 in the own wallet are those of the withdrawal that waits; 15 lie at the venue, and 5 beside the 10.
+    const waitsLonger = `update task_queue set run_at = now() + interval '1 hour' where task_id = $1`
+    await database.query(waitsLonger, [task.task_id])
     await ramps('open')
+    const taking = await person.call('POST /predmkt/withdraw', { body: { amount_usdc: '20.000001' } })
+    assert.equal(taking.body.code, 'insufficient_balance', JSON.stringify(taking.body))
     await database.query('update task_queue set run_at = now() where task_id = $1', [task.task_id])
     const ended = await person.ended(task.task_id)
     assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
