@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { cashOf, type Ended, executed, micros, type Order, outcomeOf } from './predmkt-calls.ts'
+import {
+  cashOf,
+  type Ended,
+  executed,
+  micros,
+  type Order,
+  outcomeOf,
+  statusOf,
+  type VenueRecord,
+} from './predmkt-calls.ts'
 import { always, type ExitApp, type InjectedFault, openExitApp, text, whole } from './predmkt-exit-app.ts'
 
 describe('exits of purchases while the venue lags and fails', () => {
@@ -75,6 +84,35 @@ describe('exits of purchases while the venue lags and fails', () => {
     const cancelled = await executed(ada, '/predmkt/order/cancel', { order_id: early })
     assert.deepEqual(cancelled.result, { canceled: [early], not_canceled: {} })
     assert.equal(await cashOf(ada), cash + micros('0.5'))
+  })
+
+  test('a cancel frees nothing that was matched before it, although the match is shown late', async () => {
+    const { ada, bob, buy, dial, marketAt, userOf, venue, countOf } = app
+    const market = await marketAt('harbor-city-vs-river-town')
+    assert.ok((await buy(bob, market)) > micros('6'))
+    const cash = await cashOf(ada)
+    const outcome_id = outcomeOf(market)
+    const bid = { outcome_id, side: 'BUY', price: '0.38', size: '10' }
+    const { order_id: id } = (await executed(ada, '/predmkt/order', bid)).result
+    assert.equal(await cashOf(ada), cash - micros('3.8'))
+    await venue('POST', '/price', { market: market.slug, price: 0.3 })
+    await dial({ ordersLag: always(6_000), tradesLag: always(6_000), settleDelay: always(12_000) })
+    const sale = { outcome_id, side: 'SELL', price: '0.38', size: '6' }
+    const { body: task } = await bob.call<Ended>('POST /predmkt/order', { body: sale })
+    const { safe_address: wallet } = await statusOf(ada)
+    await eventually(async () => {
+      const { orders } = await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)
+      return orders.some((each) => each.id === id && each.matched === '6') || undefined
+    }, 'a part has matched')
+    await executed(ada, '/predmkt/order/cancel', { order_id: id })
+    assert.ok((await cashOf(ada)) <= cash - micros('2.28'))
+    const ended =
+      'select count(*) from prediction_order where user_id = $1 and order_id = $2 and ended_at is not null'
+    const user = await userOf(ada)
+    await eventually(async () => (await countOf(ended, [user, id])) === 1 || undefined, 'its end is read')
+    assert.equal(await cashOf(ada), cash - micros('2.28'))
+    await dial({ preset: 'quiet' })
+    await bob.ended(task.task_id)
   })
 
   test('a take-profit whose settlement fails is placed anew, and the stop-loss stays', async () => {
