@@ -1,5 +1,6 @@
 /** What a user of prediction markets calls, and the controls of the venue in the world. */
 import assert from 'node:assert/strict'
+import type pg from 'pg'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { eventually, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
@@ -186,4 +187,26 @@ export async function moveOutcomeShares(
   const data = `0xf242432a${word(from)}${word(to)}${number(outcomeId)}${number(units)}${number(160n)}${number(0n)}`
   const token = market.protocol === 'v2' ? contracts.positionManager : contracts.conditionalTokens
   await sendAs(world, { from, to: token, data })
+}
+
+type Forgetting = {
+  venue: ReturnType<typeof predictionVenue>
+  database: pg.Pool
+  taskId: string
+  hasRun: () => Promise<boolean>
+}
+/** Makes the relayer lose its record of a task's action, once the action has run. */
+export async function forgetRelayed({ venue, database, taskId, hasRun }: Forgetting): Promise<void> {
+  const isKnown = `select from task where id = $1 and data ->> 'relay_id' is not null`
+  await eventually(
+    async () => (await database.query(isKnown, [taskId])).rowCount === 1 || undefined,
+    'it is sent',
+  )
+  await venue('POST', '/faults', { effect: 'status', status: 503, endpoint: 'relayer' })
+  await eventually(async () => (await hasRun()) || undefined, 'it has run')
+  const lost = `update task set data = data || '{"relay_id": "lost"}' where id = $1`
+  const ended = `update effect set valid_until = now() - interval '1 hour' where task_id = $1 and kind = 'prediction_relay'`
+  for (const sql of [lost, ended, 'update task_queue set run_at = now() where task_id = $1'])
+    await database.query(sql, [taskId])
+  await venue('DELETE', '/faults')
 }

@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { cashOf, type Ended, executed, micros, type Order, outcomeOf } from './predmkt-calls.ts'
+import {
+  cashOf,
+  type Ended,
+  executed,
+  micros,
+  type Order,
+  outcomeOf,
+  statusOf,
+  type VenueRecord,
+} from './predmkt-calls.ts'
 import { always, type ExitApp, type InjectedFault, openExitApp, text, whole } from './predmkt-exit-app.ts'
 
 describe('exits of purchases while the venue lags and fails', () => {
@@ -77,6 +86,35 @@ describe('exits of purchases while the venue lags and fails', () => {
     assert.equal(await cashOf(ada), cash + micros('0.5'))
   })
 
+  test('a cancel frees nothing that was matched before it, although the match is shown late', async () => {
+    const { ada, bob, buy, dial, marketAt, userOf, venue, countOf } = app
+    const market = await marketAt('harbor-city-vs-river-town')
+    assert.ok((await buy(bob, market)) > micros('6'))
+    const cash = await cashOf(ada)
+    const outcome_id = outcomeOf(market)
+    const bid = { outcome_id, side: 'BUY', price: '0.38', size: '10' }
+    const { order_id: id } = (await executed(ada, '/predmkt/order', bid)).result
+    assert.equal(await cashOf(ada), cash - micros('3.8'))
+    await venue('POST', '/price', { market: market.slug, price: 0.3 })
+    await dial({ ordersLag: always(6_000), tradesLag: always(6_000), settleDelay: always(12_000) })
+    const sale = { outcome_id, side: 'SELL', price: '0.38', size: '6' }
+    const { body: task } = await bob.call<Ended>('POST /predmkt/order', { body: sale })
+    const { safe_address: wallet } = await statusOf(ada)
+    await eventually(async () => {
+      const { orders } = await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)
+      return orders.some((each) => each.id === id && each.matched === '6') || undefined
+    }, 'a part has matched')
+    await executed(ada, '/predmkt/order/cancel', { order_id: id })
+    assert.ok((await cashOf(ada)) <= cash - micros('2.28'))
+    const ended =
+      'select count(*) from prediction_order where user_id = $1 and order_id = $2 and ended_at is not null'
+    const user = await userOf(ada)
+    await eventually(async () => (await countOf(ended, [user, id])) === 1 || undefined, 'its end is read')
+    assert.equal(await cashOf(ada), cash - micros('2.28'))
+    await dial({ preset: 'quiet' })
+    await bob.ended(task.task_id)
+  })
+
   test('a take-profit whose settlement fails is placed anew, and the stop-loss stays', async () => {
     const { ada, bob, buy, dial, exitWith, marketAt, noExits, salesOf, venue } = app
     const slug = 'beta-is-the-largest-company'
@@ -103,6 +141,25 @@ describe('exits of purchases while the venue lags and fails', () => {
     await exitWith(ada, market, 'sl', 'watched')
     await executed(ada, '/predmkt/order/cancel', { condition_id: market.condition_id })
     await noExits(ada, market)
+  })
+
+  test('exits of a purchase at market price are on the right side of what it pays', async () => {
+    const { ada, marketAt } = app
+    const order = {
+      outcome_id: outcomeOf(await marketAt('new-phone-before-march')),
+      side: 'BUY',
+      amount_usd: '8',
+    }
+    for (const order_type of ['FAK', 'FOK'])
+      for (const [field, price] of [
+        ['take_profit_price', '0.01'],
+        ['stop_loss_price', '0.9'],
+      ] as const) {
+        const body = { ...order, order_type, [field]: price }
+        const reply = await ada.call('POST /predmkt/order', { body })
+        assert.equal(reply.status, 422, JSON.stringify(reply.body))
+        assert.match(JSON.stringify(reply.body), new RegExp(field))
+      }
   })
 
   test('a stop-loss whose shares were sold by hand ends, and does not sell what is bought later', async () => {

@@ -1,6 +1,7 @@
 /** Set-ups while the quota of the prediction market's relayer is used up. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import { bySize } from '../proof/support/seed.ts'
 import { type Ended, executed, predictionVenue, statusOf } from './predmkt-calls.ts'
@@ -79,6 +80,39 @@ describe('a quota of the relayer that is used up', () => {
       Array.from({ length: 8 }, (_, at) => (at < executions ? 'executed' : 'rate_limited')),
     )
     await venue('POST', '/relayer-quota', { resetsInMs: 0 })
+  })
+
+  test('a withdrawal that waits for the quota for many hours ends by itself, and counts as one action', async () => {
+    const person = await newcomer()
+    await executed(person, '/predmkt/setup')
+    const { safe_address: wallet } = await statusOf(person)
+    await venue('POST', '/credit', { wallet, token: 'pusd', amount: '20' })
+    const body = { amount_usdc: '1', token: 'pusd' }
+    await executed(person, '/predmkt/withdraw', body)
+    await venue('POST', '/relayer-quota', { resetsInMs: 3_600_000 })
+    await executed(person, '/predmkt/withdraw', body)
+    await venue('POST', '/realism', { relayer: { dailyQuota: 1 } })
+    const { body: task } = await person.call<Ended>('POST /predmkt/withdraw', { body })
+    const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+    const waits = `select e.id from effect e join task t on t.id = e.task_id join task_queue q on q.task_id = t.id
+      where t.id = $1 and e.status not in ('dropped', 'rejected') and t.state = 'waiting' and q.run_at > now() + interval '1 minute'`
+    let last: string | undefined
+    // The relayer is asked once an hour, and the signature of the hour before has ended then.
+    for (let hour = 1; hour <= 10; hour += 1) {
+      last = await eventually(async () => {
+        const { rows } = await database.query<{ id: string }>(waits, [task.task_id])
+        return rows[0] && rows[0].id !== last ? rows[0].id : undefined
+      }, `it waits in hour ${hour}`)
+      await database.query(`update effect set valid_until = now() - interval '1 hour' where id = $1`, [last])
+      if (hour === 10) await venue('POST', '/realism', { preset: 'quiet' })
+      await database.query('update task_queue set run_at = now() where task_id = $1', [task.task_id])
+    }
+    const ended = await person.ended(task.task_id)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    // Of the six actions of a day, the set-up has used two, and the withdrawals three.
+    await executed(person, '/predmkt/withdraw', body)
+    await venue('POST', '/relayer-quota', { resetsInMs: 0 })
+    await database.end()
   })
 
   test('one more set-up waits with the time of the reset, asks nothing until then, and ends by itself', async () => {

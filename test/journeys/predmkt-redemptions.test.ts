@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   accept,
@@ -9,6 +10,7 @@ import {
   createTrader,
   type Ended,
   executed,
+  forgetRelayed,
   type Market,
   marketBy,
   micros,
@@ -187,12 +189,20 @@ describe('redemptions at the prediction market', () => {
     }
   })
 
-  test('shares that come after a redemption are redeemed as well, and count', async () => {
+  test('a redemption whose batch the relayer has lost ends, and shares that come after it are redeemed as well', async () => {
     const market = await marketAt('beta-is-the-largest-company')
     const [own, shares] = [await buy(ada, market), await buy(bob, market)]
     await resolve(market, 'yes')
-    const body = { condition_id: market.condition_id }
-    assert.equal((await redeem(body)).result.payout_usd, own)
+    const [body, cash] = [{ condition_id: market.condition_id }, await cashOf(ada)]
+    const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 3_000, maxMs: 3_000 } })
+    const { task_id: taskId } = await accept(ada, '/predmkt/redeem', body)
+    const hasRun = async () => (await cashOf(ada)) === cash + micros(own)
+    await forgetRelayed({ venue, database, taskId, hasRun })
+    await database.end()
+    await venue('POST', '/realism', { preset: 'quiet' })
+    const lost = (await ada.ended(taskId)) as unknown as Ended
+    assert.deepEqual([lost.outcome, lost.result.payout_usd], ['executed', own], JSON.stringify(lost))
     const profit = await realized()
     await receive(market, shares)
     assert.equal((await redeem(body)).result.payout_usd, shares)

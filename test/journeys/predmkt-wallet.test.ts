@@ -5,10 +5,12 @@ import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
 import {
+  accept,
   atVenue,
   cashOf,
   type Ended,
   executed,
+  forgetRelayed,
   type Market,
   marketBy,
   micros,
@@ -294,7 +296,12 @@ describe('the wallet of a user at the prediction market', () => {
     assert.ok(refused.status >= 400)
     const asItIs = { amount_usdc: '5', token: 'pusd' }
     await executed(person, '/predmkt/withdraw', asItIs)
+    // The 10 in the own wallet are those of the withdrawal that waits; 15 lie at the venue, and 5 beside the 10.
+    const waitsLonger = `update task_queue set run_at = now() + interval '1 hour' where task_id = $1`
+    await database.query(waitsLonger, [task.task_id])
     await ramps('open')
+    const taking = await person.call('POST /predmkt/withdraw', { body: { amount_usdc: '20.000001' } })
+    assert.equal(taking.body.code, 'insufficient_balance', JSON.stringify(taking.body))
     await database.query('update task_queue set run_at = now() where task_id = $1', [task.task_id])
     const ended = await person.ended(task.task_id)
     assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
@@ -308,6 +315,26 @@ describe('the wallet of a user at the prediction market', () => {
     assert.equal(early.body.code, 'insufficient_balance', JSON.stringify(early.body))
     await executed(person, '/predmkt/withdraw', { amount_usdc: '2' })
     assert.deepEqual([await cashThere!(), (await usdcThere!()) - usdcBefore], [0n, micros('30')])
+  })
+
+  test('a withdrawal whose transfer the relayer has lost ends by what the chain shows, and frees the wallet', async () => {
+    const person = await setUpPerson()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '30' })
+    const body = { amount_usdc: '10', token: 'pusd' }
+    // Another transfer of the same amount is not taken for it.
+    const first = await executed(person, '/predmkt/withdraw', body)
+    const arrived = () => world.balance(polygon, person.evm, contracts.pusd)
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 3_000, maxMs: 3_000 } })
+    const { task_id: taskId } = await accept(person, '/predmkt/withdraw', body)
+    const hasRun = async () => (await arrived()) === micros('20')
+    await forgetRelayed({ venue: predictionVenue(gateway.world), database, taskId, hasRun })
+    const ended = (await person.ended(taskId)) as unknown as Ended
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    assert.ok(ended.result.tx_hash && ended.result.tx_hash !== first.result.tx_hash, JSON.stringify(ended))
+    await venue('POST', '/realism', { preset: 'quiet' })
+    assert.equal(await cashOf(person), micros('10'))
+    await executed(person, '/predmkt/withdraw', body)
+    assert.equal(await arrived(), micros('30'))
   })
 
   test('a full withdrawal of dust counts against the budget for gas, and another one does not', async () => {

@@ -20,7 +20,7 @@ import { laterTexts } from './order-submission.ts'
 import { createRateBudget } from './rate-budget.ts'
 import { lockAccount, scheduleSync } from './store/account-store.ts'
 import { cancelExits } from './store/exit-store.ts'
-import { changeOrder, noteCancelAsked, openOrderRows } from './store/order-store.ts'
+import { changeOrder, noteCancelAsked, type OrderChange, openOrderRows } from './store/order-store.ts'
 import { isEverySendAnswered } from './unknown-outcome.ts'
 
 /**
@@ -300,12 +300,37 @@ async function afterRefusal(
   return { ...withCancelLists(failed, data), writes }
 }
 
-function endCancel(deps: PredmktDeps, task: CancelTask, now: Date): Result {
+async function endCancel(deps: PredmktDeps, task: CancelTask, now: Date): Promise<Result> {
+  const owner = ownerOf(deps, task)
   const result = cancelLists(task.data)
+  const ends = await readEnds(deps, task)
   return {
     end: 'completed',
     outcome: Object.keys(result.not_canceled).length > 0 ? 'partial' : 'executed',
     result,
-    writes: (tx: Tx) => scheduleSync(tx, ownerOf(deps, task), now),
+    async writes(tx: Tx) {
+      await lockAccount(tx, owner)
+      for (const end of ends) await changeOrder(tx, { ...end, now })
+      await scheduleSync(tx, owner, now)
+    },
+  }
+}
+
+/** What matched of the cancelled orders; the comparison with the venue reads what is not shown yet. */
+async function readEnds(deps: PredmktDeps, task: CancelTask): Promise<Omit<OrderChange, 'now'>[]> {
+  const { canceled = [] } = task.data
+  const rows = canceled.length > 0 ? await openOrderRows(deps.db, ownerOf(deps, task)) : []
+  const ids = rows.map(({ order_id: id }) => id).filter((id) => canceled.includes(id))
+  try {
+    const credentials = await credentialsOf(deps, task.userId)
+    const orders = await Promise.all(ids.slice(0, lookUpsMax).map((id) => deps.venue.order(id, credentials)))
+    return orders.flatMap((order, at) => {
+      if (order?.status !== 'canceled' && order?.status !== 'matched') return []
+      const status = order.status === 'matched' ? 'matched' : 'cancelled'
+      return { orderId: ids[at]!, status, matchedUnits: order.matchedUnits }
+    })
+  } catch (fault) {
+    if (fault instanceof Fault) return []
+    throw fault
   }
 }

@@ -77,5 +77,5 @@ const exitEvent =
 
 /** The exit has ended without a sale. */
 export const exitCancelled = exitEvent('predmkt.exit.cancelled')
-/** The trigger of a stop-loss is reached, and the bid is too far below the price of the market. */
+/** The exit goes on: no bid is near enough to the price of the market, or its sales have failed. */
 export const exitHeldBack = exitEvent('predmkt.exit.held_back')

@@ -1,7 +1,7 @@
 import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { PredictionMarket } from '#kernel/money/prediction-views.ts'
-import type { OrderInput, OrderTerms } from './order-request.ts'
+import type { OrderInput } from './order-request.ts'
 
 /** Take-profit and stop-loss of a purchase, as the task stores them until the shares are settled. */
 
@@ -13,15 +13,15 @@ export type ExitTerms = {
   percentage: string | null
 }
 
-export function exitTermsOf(input: OrderInput, market: PredictionMarket, terms: OrderTerms): ExitTerms[] {
+/** `entryMicros` is the highest price that the purchase pays for a share. */
+export function exitTermsOf(input: OrderInput, market: PredictionMarket, entryMicros: bigint): ExitTerms[] {
   const { take_profit_price: price, take_profit_percentage: percentage, stop_loss_price: stop } = input
   if (price !== undefined && percentage !== undefined)
     throw exactlyOneOf('take_profit_price', 'take_profit_percentage', { hasBoth: true })
-  const entry = terms.priceMicros
   const exits: ExitTerms[] = []
   if (price !== undefined) {
     const micros = priceOnTick(price, 'take_profit_price', market)
-    if (entry !== null && micros <= entry)
+    if (micros <= entryMicros)
       throw invalid('take_profit_price', 'greater_than', 'A take-profit has to be above the purchase price')
     exits.push({ leg: 'tp', price: String(micros), percentage: null })
   }
@@ -29,7 +29,7 @@ export function exitTermsOf(input: OrderInput, market: PredictionMarket, terms: 
     exits.push({ leg: 'tp', price: null, percentage: String(toUnits(percentage, 4)) })
   if (stop !== undefined) {
     const micros = priceOnTick(stop, 'stop_loss_price', market)
-    if (entry !== null && micros >= entry)
+    if (micros >= entryMicros)
       throw invalid('stop_loss_price', 'less_than', 'A stop-loss has to be below the purchase price')
     exits.push({ leg: 'sl', price: String(micros), percentage: null })
   }

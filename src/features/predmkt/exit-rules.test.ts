@@ -2,14 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   type BookFacts,
+  beginsHoldBack,
   type ExitFacts,
   farText,
   goneText,
+  heldText,
+  judgeProfit,
   judgeStop,
   nextOfPair,
   notReachedText,
   type OrderFacts,
   type PairFacts,
+  pauseMs,
   releasesOf,
   type SaleFacts,
   sellableUnits,
@@ -169,6 +173,9 @@ describe('the exits of a purchase', () => {
     assert.deepEqual([statesOf(own), own.strays], [{ tp: 'resting' }, []])
     const sent = nextOfPair(pairOf({ sales: [live('tp', { isTaskRunning: true })], exits: [] }))
     assert.deepEqual(sent.strays, [])
+    // The exit was read while its task ran, and the order a moment later.
+    const read = [exitOf('tp', 'executing', { isTaskRunning: true })]
+    assert.deepEqual(nextOfPair(pairOf({ sales: [live('tp')], exits: read })), { moves: [], strays: [] })
   })
 
   test('exits whose shares were sold by hand end and say so', () => {
@@ -232,6 +239,46 @@ describe('the exits of a purchase', () => {
     assert.equal(nextOfPair(pairOf({ exits: [high] })).moves[0]?.triggerMicros, 990_000n)
   })
 
+  test('a take-profit off the grid, which has become coarser, is placed at the tick above', () => {
+    const waiting = exitOf('tp', 'waiting', { triggerMicros: 604_000n })
+    const [placed] = nextOfPair(pairOf({ exits: [waiting] })).moves
+    assert.deepEqual([placed?.triggerMicros, placed?.sale?.priceMicros], [610_000n, 610_000n])
+    const highest = exitOf('tp', 'waiting', { triggerMicros: 999_000n })
+    assert.equal(nextOfPair(pairOf({ exits: [highest] })).moves[0]?.sale?.priceMicros, 990_000n)
+    // Fewer shares than the market's smallest order are sold once the bid is there.
+    const watched = exitOf('tp', 'watched', { triggerMicros: 604_000n })
+    const few = { confirmedUnits: shares(3), matchedUnits: shares(3) }
+    const sells = (bid: bigint) => nextOfPair(pairOf({ exits: [watched], book: bookAt(bid) }, few)).moves[0]
+    assert.deepEqual([sells(600_000n), sells(610_000n)?.sale?.priceMicros], [undefined, 610_000n])
+  })
+
+  test('a sale of a take-profit that fails again and again waits up to an hour, and that of a stop-loss a minute', () => {
+    const error = 'The price must be a multiple of 0.01'
+    const pause = (attempts: number, more: Partial<ExitFacts> = {}) =>
+      pauseMs({ leg: 'tp', error, attempts, ...more })
+    assert.deepEqual(
+      [1, 2, 3, 9, 99].map((attempts) => pause(attempts)),
+      [15_000, 30_000, 60_000, 3_600_000, 3_600_000],
+    )
+    assert.equal(pause(99, { leg: 'sl' }), 60_000)
+    // Nothing tells the exit when the order has ended that holds its shares.
+    assert.equal(pause(99, { error: heldText }), 60_000)
+  })
+
+  test('an exit says once that it is held back: with its third sale that fails, or where the bid is too far', () => {
+    const failed = (attempts: number) =>
+      nextOfPair(pairOf({ exits: [exitOf('tp', 'executing', { attempts, taskError: 'No' })] })).moves[0]!
+    assert.deepEqual(
+      [0, 1, 2, 3].map((attempts) => beginsHoldBack(failed(attempts))),
+      [false, false, true, false],
+    )
+    const far = (error: string | null) =>
+      ({ exit: exitOf('sl', 'watched', { error }), state: 'watched', error: farText }) as const
+    assert.deepEqual([far(null), far(farText)].map(beginsHoldBack), [true, false])
+    const placed = nextOfPair(pairOf({ exits: [exitOf('tp', 'waiting', { attempts: 3 })] })).moves[0]!
+    assert.equal(beginsHoldBack(placed), false)
+  })
+
   test('the end of the market ends exits in whatever state without an order', () => {
     for (const state of ['waiting', 'watched'] as const) {
       const exits = [exitOf('sl', state), exitOf('tp', state)]
@@ -272,7 +319,42 @@ describe('the exits of a purchase', () => {
     assert.deepEqual([move?.state, move?.sale?.priceMicros], ['executing', 210_000n])
   })
 
-  test('a stop-loss whose price has moved before the signature is watched at once', () => {
+  test('a take-profit far below the price of the market sells to no bid far below that price, either', () => {
+    const bids = (bid: bigint): BookFacts => ({
+      ...book,
+      bids: [{ priceMicros: bid, sizeUnits: shares(1_000) }],
+      asks: [],
+      lastPriceMicros: 600_000n,
+    })
+    const trigger = { triggerMicros: 10_000n }
+    const low = exitOf('tp', 'waiting', trigger)
+    const watched = exitOf('tp', 'watched', trigger)
+    const moveIn = (exit: ExitFacts, seen: BookFacts) =>
+      nextOfPair(pairOf({ exits: [exit], book: seen })).moves[0]
+    // A thief bids what the take-profit asks.
+    assert.deepEqual(moveIn(low, bids(10_000n))?.state, 'watched')
+    assert.equal(moveIn(watched, bids(10_000n)), undefined)
+    // An honest bid has its shares.
+    const sale = moveIn(watched, bids(460_000n))?.sale
+    assert.deepEqual([sale?.type, sale?.priceMicros], ['match', 450_000n])
+    // Once the market itself has fallen there, it rests.
+    assert.equal(moveIn(watched, { ...bids(5_000n), lastPriceMicros: 12_000n })?.state, 'waiting')
+    const judged = (rests: boolean, seen: BookFacts) =>
+      judgeProfit({ ...trigger, sizeUnits: shares(100), rests }, seen)
+    assert.deepEqual(judged(true, bids(10_000n)), { type: 'not_reached' })
+    assert.deepEqual(judged(false, bids(10_000n)), { type: 'not_reached' })
+    assert.deepEqual(judged(false, bids(460_000n)), { type: 'sell', priceMicros: 450_000n })
+    assert.deepEqual(judged(true, { ...bids(1n), lastPriceMicros: null }), {
+      type: 'sell',
+      priceMicros: 10_000n,
+    })
+  })
+
+  test('an exit whose price has moved before the signature goes on at once', () => {
+    const [profit] = nextOfPair(
+      pairOf({ exits: [exitOf('tp', 'executing', { taskError: notReachedText })] }),
+    ).moves
+    assert.deepEqual([profit?.state, profit?.attempts], ['waiting', undefined])
     for (const taskError of [farText, notReachedText]) {
       const exits = [exitOf('sl', 'executing', { taskError })]
       const [move] = nextOfPair(pairOf({ exits })).moves

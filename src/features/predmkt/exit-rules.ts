@@ -1,3 +1,4 @@
+import { backoffMs } from '#kernel/async/backoff.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { PredictionExitRow } from '#store/tables/predmkt.ts'
 import { leastPriceMicros, middleMicros, type Prices } from './trade-bound.ts'
@@ -216,7 +217,7 @@ function armAgain(exit: ExitFacts, pair: Pair, own: readonly SaleFacts[]): ExitM
   return { ...holdBack(exit, exit.taskError ?? 'The sale was not executed'), state }
 }
 
-const heldText = 'Other orders hold the shares of the purchase'
+export const heldText = 'Other orders hold the shares of the purchase'
 /** An exit that cannot sell now is tried again later. */
 const holdBack = (exit: ExitFacts, error: string): ExitMove => ({
   exit,
@@ -224,6 +225,11 @@ const holdBack = (exit: ExitFacts, error: string): ExitMove => ({
   attempts: exit.attempts + 1,
   error,
 })
+
+const failuresMax = 3
+/** Whether the user learns by this move that the exit does not sell: once for each time in which it does not. */
+export const beginsHoldBack = ({ exit, error, attempts }: ExitMove): boolean =>
+  error === farText ? exit.error !== farText : error !== undefined && attempts === failuresMax
 
 /** Ends an exit that has nothing left to sell, unless a part may come back. */
 function endOf(exit: ExitFacts, pair: Pair): ExitMove | undefined {
@@ -242,6 +248,17 @@ const endOfMarket = (exit: ExitFacts): ExitMove => ({
   error: 'The market is closed',
 })
 
+const minuteMs = 60_000
+/**
+ * How long an exit waits that could not sell. Each attempt of a take-profit is a task, and the price may have been
+ * reached for days.
+ */
+export const pauseMs = ({ leg, error, attempts }: Pick<ExitFacts, 'leg' | 'error' | 'attempts'>): number =>
+  backoffMs(
+    { firstMs: 15_000, maxMs: leg === 'tp' && error !== heldText ? 60 * minuteMs : minuteMs },
+    attempts - 1,
+  )
+
 const isHeldBack = ({ retryAt }: ExitFacts, now: Date): boolean => retryAt !== null && now < retryAt
 
 /** Arms an exit once its purchase has ended and every share of it is settled. */
@@ -251,11 +268,11 @@ function arm(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   if (pair.leftUnits < leastUnits) return endOf(exit, pair)
   if (pair.isMarketOver) return endOfMarket(exit)
   if (isHeldBack(exit, now)) return undefined
-  const triggerMicros = exit.triggerMicros ?? (book && triggerOf(exit, entry.averageMicros, book))
-  if (triggerMicros === undefined) return undefined
-  if (exit.leg === 'sl') return { exit, state: 'watched', triggerMicros }
+  const wantedMicros = exit.triggerMicros ?? profitOf(exit, entry.averageMicros)
+  if (exit.leg === 'sl') return { exit, state: 'watched', triggerMicros: wantedMicros }
   if (!book) return undefined
-  if (pair.leftUnits < book.minSizeUnits) return { exit, state: 'watched', triggerMicros }
+  const triggerMicros = onTick(wantedMicros, book)
+  if (!canRest(triggerMicros, pair.leftUnits, book)) return { exit, state: 'watched', triggerMicros }
   if (pair.isExecuting || pair.isUnsure || pair.openSales.length > 0) return undefined
   const sizeUnits = min(pair.leftUnits, pair.freeUnits ?? pair.leftUnits)
   if (sizeUnits < book.minSizeUnits) return holdBack(exit, heldText)
@@ -263,42 +280,59 @@ function arm(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   return { exit, state: 'executing', triggerMicros, sale }
 }
 
-function triggerOf(
-  { triggerPercentage }: ExitFacts,
-  averageMicros: bigint,
-  { tickMicros }: BookFacts,
-): bigint {
-  const percentage = wholePercentage + (triggerPercentage ?? 0n)
-  const wanted = mulDiv(averageMicros, percentage, wholePercentage, 'up')
-  const onTick = ((wanted + tickMicros - 1n) / tickMicros) * tickMicros
-  return min(onTick, dollar - tickMicros)
+const profitOf = ({ triggerPercentage }: ExitFacts, averageMicros: bigint): bigint =>
+  mulDiv(averageMicros, wholePercentage + (triggerPercentage ?? 0n), wholePercentage, 'up')
+
+/** The price of a take-profit on the grid, which may have become coarser since it was given. */
+function onTick(priceMicros: bigint, { tickMicros }: BookFacts): bigint {
+  const above = ((priceMicros + tickMicros - 1n) / tickMicros) * tickMicros
+  return min(above, dollar - tickMicros)
 }
 
 export const farText =
   'No bid is within a quarter of the trigger, or of the price of the market if it is lower'
-export const notReachedText = 'The bid is above the trigger again'
+export const notReachedText = 'The price has moved away from the trigger before the sale was signed'
+
+const marketMicros = ({ triggerMicros, sizeUnits }: Triggered, book: BookFacts): bigint =>
+  middleMicros(book, sizeUnits) ?? book.lastPriceMicros ?? triggerMicros
 
 /**
  * The lowest price at which a stop-loss sells. Somebody who empties a thin book and leaves a bid of their own would get
  * the shares for nothing otherwise.
  */
-export function stopLeastMicros(triggerMicros: bigint, book: BookFacts, sizeUnits: bigint): bigint {
-  const market = middleMicros(book, sizeUnits) ?? book.lastPriceMicros ?? triggerMicros
-  return leastPriceMicros(min(triggerMicros, market), book.tickMicros)
-}
+export const stopLeastMicros = (triggered: Triggered, book: BookFacts): bigint =>
+  leastPriceMicros(min(triggered.triggerMicros, marketMicros(triggered, book)), book.tickMicros)
 
-type StopSale = { triggerMicros: bigint; sizeUnits: bigint }
+type Triggered = { triggerMicros: bigint; sizeUnits: bigint }
+type Judgement = { type: 'sell'; priceMicros: bigint } | { type: 'not_reached' | 'far' }
 
 /** Whether a stop-loss sells now: its trigger is reached, and the bid is not far below the price of the market. */
-export function judgeStop(
-  { triggerMicros, sizeUnits }: StopSale,
-  book: BookFacts,
-): { type: 'sell'; priceMicros: bigint } | { type: 'not_reached' | 'far' } {
+export function judgeStop(triggered: Triggered, book: BookFacts): Judgement {
   const bid = book.bids[0]?.priceMicros
-  if (bid === undefined || bid > triggerMicros) return { type: 'not_reached' }
-  const priceMicros = stopLeastMicros(triggerMicros, book, sizeUnits)
+  if (bid === undefined || bid > triggered.triggerMicros) return { type: 'not_reached' }
+  const priceMicros = stopLeastMicros(triggered, book)
   return bid < priceMicros ? { type: 'far' } : { type: 'sell', priceMicros }
 }
+
+/**
+ * Whether a take-profit sells now, and the lowest price at which it does: its trigger, unless that is far below the
+ * price of the market. Such an order would sell to the bid of whoever has asked for it, and does not rest.
+ */
+export function judgeProfit(
+  { rests, ...triggered }: Triggered & { rests: boolean },
+  book: BookFacts,
+): Judgement {
+  const ownMicros = onTick(triggered.triggerMicros, book)
+  const priceMicros = max(ownMicros, leastPriceMicros(marketMicros(triggered, book), book.tickMicros))
+  const bid = book.bids[0]?.priceMicros ?? 0n
+  const isReached = rests ? priceMicros === ownMicros : bid >= priceMicros
+  return isReached ? { type: 'sell', priceMicros } : { type: 'not_reached' }
+}
+
+/** Whether a take-profit rests in the book, instead of being watched. */
+const canRest = (triggerMicros: bigint, sizeUnits: bigint, book: BookFacts): boolean =>
+  sizeUnits >= book.minSizeUnits &&
+  judgeProfit({ triggerMicros, sizeUnits, rests: true }, book).type === 'sell'
 
 /** Sells once the bid has reached the price. */
 function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
@@ -308,26 +342,29 @@ function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
   if (pair.isMarketOver) return endOfMarket(exit)
   if (triggerMicros === null || !book || isHeldBack(exit, pair.now)) return undefined
   // A sale that failed has left enough for an order in the book.
-  if (leg === 'tp' && pair.leftUnits >= book.minSizeUnits) return { exit, state: 'waiting' }
-  const bid = book.bids[0]?.priceMicros
-  if (pair.isExecuting || bid === undefined) return undefined
-  const stop = leg === 'sl' ? judgeStop({ triggerMicros, sizeUnits: pair.leftUnits }, book) : undefined
-  if (stop?.type === 'far')
-    return exit.error === farText ? undefined : { exit, state: exit.state, error: farText }
-  if (stop ? stop.type === 'not_reached' : bid < triggerMicros) return undefined
+  if (leg === 'tp' && canRest(triggerMicros, pair.leftUnits, book)) return { exit, state: 'waiting' }
+  if (pair.isExecuting) return undefined
+  const triggered = { triggerMicros, sizeUnits: pair.leftUnits }
+  const judged = leg === 'sl' ? judgeStop(triggered, book) : judgeProfit({ ...triggered, rests: false }, book)
+  if (judged.type !== 'sell')
+    return judged.type === 'far' && exit.error !== farText
+      ? { exit, state: exit.state, error: farText }
+      : undefined
   const heldUnits =
     pair.freeUnits === undefined ? pair.leftUnits : pair.freeUnits + sum(openSales.map(restUnits))
   const sizeUnits = min(pair.leftUnits, heldUnits)
   if (sizeUnits < leastUnits) return holdBack(exit, heldText)
-  const priceMicros = stop?.type === 'sell' ? stop.priceMicros : triggerMicros
+  const { priceMicros } = judged
   const replaces = openSales.map(({ orderId }) => orderId)
   return { exit, state: 'executing', sale: { type: 'match', sizeUnits, priceMicros, replaces } }
 }
 
+/** The exits are read a moment before their orders, so that the task of an exit may have ended in between. */
 function straysOf({ exits, openSales }: Pair, moves: readonly ExitMove[]): string[] {
   const after = exits.map((exit) => ({ ...exit, ...moves.find((move) => move.exit === exit) }))
+  const standsFor = ({ state, orderId, taskId }: (typeof after)[number], sale: SaleFacts): boolean =>
+    (state === 'resting' && orderId === sale.orderId) || (state === 'executing' && taskId === sale.taskId)
   return openSales
-    .filter(({ isTaskRunning }) => !isTaskRunning)
+    .filter((sale) => !sale.isTaskRunning && !after.some((exit) => standsFor(exit, sale)))
     .map(({ orderId }) => orderId)
-    .filter((id) => !after.some(({ state, orderId }) => state === 'resting' && orderId === id))
 }

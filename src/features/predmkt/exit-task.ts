@@ -14,7 +14,7 @@ import type { PredictionExitRow } from '#store/tables/predmkt.ts'
 import { credentialsOf } from './account-checks.ts'
 import { sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { farText, judgeStop, leastUnits, notReachedText, sellableUnits } from './exit-rules.ts'
+import { farText, judgeProfit, judgeStop, leastUnits, notReachedText, sellableUnits } from './exit-rules.ts'
 import type { OrderDeps } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
 import type { OrderStepName, OrderTaskData } from './order-task.ts'
@@ -154,9 +154,9 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: row.outcome_id })
   const sizeUnits = sellableUnits(pair, freeUnits)
   if (sizeUnits < leastUnits) return nothingLeft
-  const stop = exit.leg === 'sl' ? await judgeNow(deps, exit, sizeUnits) : undefined
-  if (stop && stop.type !== 'sell') return stop.type === 'far' ? tooFar : notReached
-  const priceMicros = stop ? String(stop.priceMicros) : terms.priceMicros
+  const judged = await judgeNow(deps, exit, { sizeUnits, rests: terms.timeInForce === 'gtc' })
+  if (judged.type !== 'sell') return judged.type === 'far' ? tooFar : notReached
+  const priceMicros = String(judged.priceMicros)
   const sized = { ...terms, sizeUnits: String(sizeUnits), priceMicros }
   const result = addToResult(await sign({ ...task, data: { ...data, terms: sized } }, context), {
     data: { terms: sized },
@@ -170,14 +170,16 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   return { ...result, sign: { ...result.sign, build: checked } }
 }
 
-/** Judges a stop-loss by the book of this moment, because some time has passed since it was watched. */
+/** Judges the exit by the book of this moment, because some time has passed since it was watched. */
 async function judgeNow(
   { venue }: PredmktDeps,
-  { outcome_id: outcomeId, trigger_price: triggerMicros }: PredictionExitRow,
-  sizeUnits: bigint,
+  { leg, outcome_id: outcomeId, trigger_price: triggerMicros }: PredictionExitRow,
+  sale: { sizeUnits: bigint; rests: boolean },
 ) {
-  if (triggerMicros === null) throw new Error('a stop-loss executes without a trigger')
-  return judgeStop({ triggerMicros, sizeUnits }, await venue.book(outcomeId))
+  if (triggerMicros === null) throw new Error('an exit executes without a trigger')
+  const triggered = { ...sale, triggerMicros }
+  const book = await venue.book(outcomeId)
+  return leg === 'sl' ? judgeStop(triggered, book) : judgeProfit(triggered, book)
 }
 
 const tooFar = notExecuted({ code: 'insufficient_liquidity', message: farText, retryable: true })

@@ -13,9 +13,9 @@ import type { PredmktDeps } from './deps.ts'
 import { exitCancelled, exitHeldBack } from './events.ts'
 import {
   type BookFacts,
+  beginsHoldBack,
   type ExitMove,
   type ExitSale,
-  farText,
   isComplete,
   leftUnits,
   nextOfPair,
@@ -183,11 +183,11 @@ async function apply(deps: ExitDeps, watched: Watched, { pair, moves }: Moves): 
         ...(taskId !== undefined && { exit_task_id: taskId }),
       })
     }
-    const found = moves.flatMap(({ exit, state, error }) => {
-      const row = pair.rows.find(({ id }) => id === exit.id)
-      if (!row || error === undefined) return []
-      if (state === 'cancelled') return exitCancelled(row, error, now)
-      return error === farText && row.error !== farText ? exitHeldBack(row, error, now) : []
+    const found = moves.flatMap((move) => {
+      const row = pair.rows.find(({ id }) => id === move.exit.id)
+      if (!row || move.error === undefined) return []
+      if (move.state === 'cancelled') return exitCancelled(row, move.error, now)
+      return beginsHoldBack(move) ? exitHeldBack(row, move.error, now) : []
     })
     if (found.length > 0) await events.add(tx, userId, found)
     return found.length > 0

@@ -28,7 +28,7 @@ export async function findLostTransfer(
   { id, userId, executionId, data, createdAt }: Task,
 ): Promise<FoundRelay | 'taken' | undefined> {
   const { db, venue, chain } = deps
-  const { wallet, account } = data
+  const { wallet } = data
   const next = (await nonceOnChain(deps, wallet.wallet)) ?? 0n
   // It is read after the chain: the effect of a batch that runs was committed before it was sent.
   const known = await knownNonces(deps, data)
@@ -50,6 +50,28 @@ export async function findLostTransfer(
   )
   // A transfer that was read may be that of a task that has not booked it yet: it books it as it releases the wallet.
   if (hashes.length > 0 && (await isWalletTaken(db, { userId, venue: venue.name }, id))) return 'taken'
+  const [receipt] = await unbookedTransfers(deps, { userId, data }, hashes)
+  if (!receipt) return undefined
+  const { timestampSeconds } = await chain.headAt(receipt.block)
+  if (createdAt.getTime() - timestampSeconds * 1_000 > forgottenMs) return undefined
+  const nonce = lost.find((each) => listed.get(each) === receipt.txHash.toLowerCase())
+  return { receipt, nonce: nonce ?? null }
+}
+
+/** The transfer of this withdrawal, which has run, and which the relayer names no more. */
+export async function findOwnTransfer(deps: Deps, task: Task): Promise<Receipt | undefined> {
+  const transfers = await unbookedTransfers(deps, task, await transferHashes(deps, task.data))
+  return transfers.at(-1)
+}
+
+/** Those of the transactions that have made the transfer of the withdrawal, and that no task has booked. */
+async function unbookedTransfers(
+  deps: Deps,
+  { userId, data }: Pick<Task, 'userId' | 'data'>,
+  hashes: readonly string[],
+): Promise<Receipt[]> {
+  const { db, venue, chain } = deps
+  const { wallet, account } = data
   const booked = await query<{ tx_hash: string }>(
     db,
     `select lower(tx_hash) as tx_hash from prediction_transfer
@@ -57,7 +79,7 @@ export async function findLostTransfer(
     [userId, venue.name, hashes],
   )
   const open = hashes.filter((hash) => !booked.some(({ tx_hash }) => tx_hash === hash))
-  if (open.length === 0) return undefined
+  if (open.length === 0) return []
   const { receipts } = await chain.receipts(open)
   const sentUnits = (receipt: Receipt): bigint =>
     chain
@@ -69,12 +91,7 @@ export async function findLostTransfer(
           to === account.toLowerCase(),
       )
       .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
-  const receipt = receipts.find((each) => each?.success && sentUnits(each) === venueUnitsOf(data))
-  if (!receipt) return undefined
-  const { timestampSeconds } = await chain.headAt(receipt.block)
-  if (createdAt.getTime() - timestampSeconds * 1_000 > forgottenMs) return undefined
-  const nonce = lost.find((each) => listed.get(each) === receipt.txHash.toLowerCase())
-  return { receipt, nonce: nonce ?? null }
+  return receipts.flatMap((each) => (each?.success && sentUnits(each) === venueUnitsOf(data) ? each : []))
 }
 
 /** The nonces of the wallet's batches that this database has an effect of. */

@@ -5,7 +5,7 @@ import type { PredmktDeps } from './deps.ts'
 
 /**
  * What a confirmed trade moved, by the chain: the venue lists an average price, which is rounded. A trade counts as
- * confirmed only once a node shows its transaction.
+ * confirmed only once a node shows its transaction, and that it succeeded.
  */
 
 export type MeasuredTrade = OutcomeTrade & {
@@ -19,14 +19,13 @@ export async function measureTrades(
   trades: readonly OutcomeTrade[],
 ): Promise<MeasuredTrade[]> {
   const hashes = [...new Set(trades.filter(isConfirmed).flatMap(({ txHash }) => txHash ?? []))]
-  if (hashes.length === 0) return trades.map((trade) => ({ ...trade, netUnits: null }))
-  const { receipts } = await chain.receipts(hashes)
+  const { receipts } = hashes.length > 0 ? await chain.receipts(hashes) : { receipts: [] }
   const byHash = new Map(hashes.map((hash, index) => [hash, receipts[index]]))
   const cash = moneyOf({ venue }).cashToken
   return trades.map((trade) => {
-    if (!isConfirmed(trade) || trade.txHash === null) return { ...trade, netUnits: null }
-    const receipt = byHash.get(trade.txHash)
-    if (!receipt) return { ...trade, settlement: 'mined', netUnits: null }
+    if (!isConfirmed(trade)) return { ...trade, netUnits: null }
+    const receipt = trade.txHash === null ? undefined : byHash.get(trade.txHash)
+    if (!receipt?.success) return { ...trade, settlement: 'mined', netUnits: null }
     // A transaction that settles several trades of the wallet does not say what each one moved.
     const isAlone = trades.filter(({ txHash }) => txHash === trade.txHash).length === 1
     const units = isAlone ? netUnits(chain.transfers(receipt), { wallet, cash, side: trade.side }) : null

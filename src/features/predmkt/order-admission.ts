@@ -77,7 +77,7 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   if (terms.maxFeeUnits !== null) assertFee(terms.maxFeeUnits, maxFeeUnits)
   const costUnits = costOf(terms, maxFeeUnits)
   const countedUnits = countedMicros ?? costUnits
-  const exits = exitTermsOf(input, market, asked)
+  const exits = exitTermsOf(input, market, asked.priceMicros ?? quote!.worstPriceMicros)
   await assertExitRoom(deps.db, { userId, venue: deps.venue.name }, exits.length)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
@@ -123,6 +123,9 @@ export const orderFacts = (
   exit: countedMicros === 0n,
 })
 
+/** The venue refuses smaller purchases that match at once. */
+const leastPurchaseUnits = 1_000_000n
+
 /** What the book of this moment gives; undefined for an order that names its own price and size. */
 export async function quoteNow(
   { venue }: Pick<PredmktDeps, 'venue'>,
@@ -149,7 +152,16 @@ export async function quoteNow(
       'insufficient_liquidity',
       'The book does not fill the whole order within its bound; a FAK order takes a part',
     )
+  if (side === 'buy' && quote.orderCashUnits < leastPurchaseUnits) throw tooSmall(quote)
   return quote
+}
+
+function tooSmall({ isComplete }: OutcomeQuote): Fault {
+  const minimum = usd(leastPurchaseUnits)
+  const sentence = `The venue takes purchases at market price of at least ${minimum} USD without the fee`
+  return isComplete
+    ? invalid('amount_usd', 'below_minimum', sentence, { minimum, unit: 'USD' })
+    : new Fault('insufficient_liquidity', `${sentence}; the book has less within the bound`)
 }
 
 /** What an order can cost at most: nothing for a sale, whose shares are held. */

@@ -25,3 +25,13 @@ test('a market without a readable tick takes no order with a price, and no purch
   assertOnGrid({ ...terms, side: 'sell', timeInForce: 'fok', priceMicros: null }, market)
   assertOnGrid(terms, { ...market, tickMicros: 10_000n })
 })
+
+test('a sale at market price has at least the shares that the venue counts', () => {
+  const sale = { ...terms, side: 'sell', timeInForce: 'fak', priceMicros: null } as const
+  const isMinimum = (error: unknown) =>
+    error instanceof Fault &&
+    error.issues[0]?.path[0] === 'amount_shares' &&
+    error.issues[0].ctx?.minimum === '0.01'
+  assert.throws(() => assertOnGrid({ ...sale, sizeUnits: 9_999n }, market), isMinimum)
+  assertOnGrid({ ...sale, sizeUnits: 10_000n }, market)
+})

@@ -163,6 +163,9 @@ function expiryOf(input: OrderInput, timeInForce: TimeInForce, now: Date): Date 
   return at
 }
 
+/** The venue counts the shares of a sale in hundredths. */
+const leastSaleUnits = 10_000n
+
 /** Refuses what the market's grid cannot hold, before a task exists. */
 export function assertOnGrid(terms: OrderTerms, market: PredictionMarket): void {
   const { tickMicros, minSizeUnits } = market
@@ -184,12 +187,11 @@ export function assertOnGrid(terms: OrderTerms, market: PredictionMarket): void 
         tick,
       })
   }
-  if (sizeUnits !== null && isLimit && sizeUnits < minSizeUnits) {
-    const minimum = fromUnits(minSizeUnits, usdcDecimals)
-    throw invalid('size', 'below_minimum', `The market takes orders of at least ${minimum} shares`, {
-      minimum,
-      unit: 'shares',
-    })
+  const leastUnits = isLimit ? minSizeUnits : leastSaleUnits
+  if (sizeUnits !== null && sizeUnits < leastUnits) {
+    const minimum = fromUnits(leastUnits, usdcDecimals)
+    const sentence = `The market takes orders of at least ${minimum} shares`
+    throw invalid(isLimit ? 'size' : 'amount_shares', 'below_minimum', sentence, { minimum, unit: 'shares' })
   }
 }
 

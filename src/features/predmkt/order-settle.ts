@@ -244,8 +244,7 @@ function reasonOf(status: PredictionOrderStatus, { failedUnits, row }: Reasons) 
       message: 'The order was matched, and its settlement failed on the chain: nothing was bought or sold',
       retryable: true,
     }
-  // A cancel of the user has stored this status already.
-  if (status === 'cancelled' && row.status !== status && isImmediate(row.order_type))
+  if (status === 'cancelled' && !row.cancel_asked && isImmediate(row.order_type))
     return {
       code: 'not_filled',
       message: 'The book did not fill the order when the delay of its market was over',

@@ -96,6 +96,10 @@ function redeemSteps(deps: PredmktDeps): Steps<RedeemTaskData, StepName> {
         if (!receipt?.success) return false
         return redeemedIn(deps, data, receipt).length > 0 || (await remaining(deps, data)).length === 0
       },
+      async findRun({ userId, data }) {
+        const [found] = await provenRedemptions(deps, { userId, wallet: data.wallet }, data.targets)
+        return found && (await deps.chain.receipts([found.txHash])).receipts[0]
+      },
       // The venue may have redeemed between the reading and the batch.
       async onRejected({ data }, { code, message }) {
         return (await remaining(deps, data)).length > 0

@@ -31,7 +31,7 @@ export type RelayTaskData = {
   polls?: number
   /** The relayer's id of the action in flight. */
   relay_id?: string | null
-  /** How often an action was signed again, because its nonce was taken or its signature had ended. */
+  /** How often an action was signed again that the relayer did not only put off. */
   renewals?: number
   transactions?: JsonObject[]
   progress?: TaskProgress | null
@@ -66,6 +66,8 @@ type RelayOptions<Data> = {
    * another task, which has the wallet, may be taken for it.
    */
   findLost?(task: TaskView<Data>): Promise<FoundRelay | 'taken' | undefined>
+  /** Searches the chain for the transaction of an action that has run, and that the relayer does not name. */
+  findRun?(task: TaskView<Data>): Promise<Receipt | undefined>
   /** Returns the end of the task where the relayer or the chain refused the action for good. */
   onRejected?(
     task: TaskView<Data>,
@@ -101,10 +103,13 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     const effect = latestEffect(task, 'prediction_relay')
     if (!effect) return ofData<Data, Names>({ next: steps.sign })
     const known = await outcomeOf(deps, task, { effect, now })
+    const run = isUnnamed(known) ? await ranSince(deps, effect, await options.findRun?.(task)) : undefined
     // The chain decides where the relayer has lost the action, or refuses it because it was done before.
-    const isDone = known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null))
+    const isDone =
+      run !== undefined ||
+      (known.type !== 'landed' && effect.neverSent !== true && (await options.prove(task, null)))
     const found: Found = isDone
-      ? { type: 'landed', txHash: null, receipt: null, relayId: '' }
+      ? { type: 'landed', txHash: run?.txHash ?? null, receipt: run ?? null, relayId: '' }
       : unlessOver(known, task, now)
     const owner = { userId: task.userId, venue: deps.venue.name }
     const release = (tx: Tx) => releaseWallet(tx, owner, task.id)
@@ -135,6 +140,23 @@ export const relayDriver = <Data extends RelayTaskData, Names extends string>(
     } as typeof settled
   },
 })
+
+const isUnnamed = (found: Found): boolean =>
+  (found.type === 'pending' && found.hasRun === true) || (found.type === 'landed' && found.receipt === null)
+
+/** The clocks of gateway and chain may differ by this much. */
+const skewMs = 120_000
+
+/** The transaction, unless it is older than the signature; a wallet runs one action at a time. */
+async function ranSince(
+  { chain }: RelayDeps,
+  { at }: Effect,
+  receipt: Receipt | undefined,
+): Promise<Receipt | undefined> {
+  if (!receipt) return undefined
+  const { timestampSeconds } = await chain.headAt(receipt.block)
+  return timestampSeconds * 1_000 >= at.getTime() - skewMs ? receipt : undefined
+}
 
 /** Settles a task by the batch of an earlier task of its execution; nothing is signed or sent. */
 async function adopt<Data extends RelayTaskData, Names extends string>(
@@ -270,12 +292,12 @@ function unsettled<Names extends string>(
           next: steps.confirm,
         },
         state: 'waiting',
-        data: { note: message, polls: 0, progress: { step: 1, of: 1, text } },
+        data: { note: message, polls: 0, renewals: 0, progress: { step: 1, of: 1, text } },
         writes: (tx) => setWaiting(tx, owner, until),
       }
     }
     case 'rateLimited':
-      return { ...pollRelay(task, steps.confirm), state: 'waiting' }
+      return { ...pollRelay(task, steps.confirm, { renewals: 0 }), state: 'waiting' }
     case 'again': {
       const renewals = (task.data.renewals ?? 0) + 1
       return {

@@ -26,7 +26,7 @@ export async function assertRelays(
   const [row] = await query<{ used: number }>(
     db,
     `select count(*)::int as used from task t
-     left join effect e on e.task_id = t.id and e.kind = 'prediction_relay'
+     left join effect e on e.task_id = t.id and e.kind = 'prediction_relay' and e.status <> 'dropped'
      where t.user_id = $1 and t.created_at >= $2
        and (e.id is not null or not $4 and (t.kind = any($3::text[]) or (t.kind = 'predmkt_fund' and t.step = 'relay')))`,
     [userId, new Date(startMs), kinds, isSigning],

@@ -24,7 +24,8 @@ export function relayerOf({ venue }: Pick<PredmktDeps, 'venue'>): VenueRelayer {
 }
 
 export type Found =
-  | { type: 'pending'; relayId?: string }
+  /** With `hasRun` the chain shows that the wallet's nonce is used, and no record names a transaction. */
+  | { type: 'pending'; relayId?: string; hasRun?: boolean }
   | { type: 'later'; until: Date; message: string }
   | { type: 'rateLimited' }
   | { type: 'again' }
@@ -43,9 +44,9 @@ export async function outcomeOf(
   const known = effect.neverSent === true ? undefined : await foundAmong(relayer, wallet, effect)
   if (known) return stateFound(deps, { effect, now, relayId: known.relayId, state: known })
   if (effect.validUntil !== null && effect.validUntil <= now) {
+    if (await isNonceUsed(deps, effect)) return { type: 'pending', hasRun: true }
     // A crash may have hidden a send, so the bytes are dropped only once they can no longer run.
-    const isFree = isDead(effect, now) && !(await isNonceUsed(deps, effect))
-    return isFree ? { type: 'again' } : { type: 'pending' }
+    return { type: isDead(effect, now) ? 'again' : 'pending' }
   }
   const reply = replyFound(await relayer.submit(bodyOfEffect(effect)), now)
   const isRefusal = reply.type === 'again' || reply.type === 'rejected'
@@ -132,8 +133,10 @@ async function stateFound(deps: ChainDeps, { effect, now, relayId, state }: Stat
   const pending = { type: 'pending', relayId } as const
   // What the relayer has accepted and then lost is dropped once it can no longer run. Bytes without a deadline may run
   // even then: those that replace them have the same nonce, by which one of the two runs, or create the same wallet.
-  if (!state || state.state === 'pending')
-    return isDead(effect, now) && !(await isNonceUsed(deps, effect)) ? { type: 'again' } : pending
+  if (!state || state.state === 'pending') {
+    if (!isDead(effect, now)) return pending
+    return (await isNonceUsed(deps, effect)) ? { ...pending, hasRun: true } : { type: 'again' }
+  }
   const { txHash, error } = state
   const receipt = txHash ? ((await deps.chain.receipts([txHash])).receipts[0] ?? null) : null
   const isUsed = await isNonceUsed(deps, effect)
@@ -141,7 +144,8 @@ async function stateFound(deps: ChainDeps, { effect, now, relayId, state }: Stat
   if (state.state === 'failed' && !receipt?.success) {
     // A transaction that no node shows may still arrive, until the signature has ended.
     const mayArrive = txHash !== null && receipt === null && isBatch && !isDead(effect, now)
-    if (isUsed || mayArrive) return pending
+    if (isUsed) return { ...pending, hasRun: true }
+    if (mayArrive) return pending
     return {
       type: 'rejected',
       code: 'relay_failed',

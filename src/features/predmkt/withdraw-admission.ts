@@ -26,6 +26,8 @@ export type WithdrawTaskData = RelayTaskData &
     /** The transaction that brought the cash to the user's own account. */
     sent_tx?: string | null
     balance_changes?: JsonObject[]
+    /** Whether the cash was reserved in the user's own account as it arrived there. */
+    is_reserved?: boolean
     /** Whether it takes all cash that is free, which no budget for gas may stop. */
     full_exit: boolean
     /** Whether an earlier task of the same execution, which this database has lost, has unwrapped the cash. */

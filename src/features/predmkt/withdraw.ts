@@ -1,4 +1,5 @@
 import type { SwapAfterStep } from '#features/perp/withdraw-swap.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
@@ -17,7 +18,7 @@ import { query } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { cashLedgerToken, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
-import { findLostTransfer } from './forgotten-transfer.ts'
+import { findLostTransfer, findOwnTransfer } from './forgotten-transfer.ts'
 import { walletAccount } from './fund-admission.ts'
 import { relayDriver } from './relay-action.ts'
 import {
@@ -74,6 +75,7 @@ const transferEffect = (deps: PredmktDeps) =>
         receipt !== null &&
         sentTo(deps, moneyOf(deps).cashToken, data.account, receipt) >= venueUnitsOf(data),
       findLost: (task) => findLostTransfer(deps, task),
+      findRun: (task) => findOwnTransfer(deps, task),
     }),
     plan(task, { now }) {
       const { data } = task
@@ -84,7 +86,7 @@ const transferEffect = (deps: PredmktDeps) =>
           data.token !== 'pusd' && (await isRampPaused(deps)) ? waitForRamp(task, 'sign', now) : undefined,
       }
     },
-    settle(task, { txHash }, { now }) {
+    async settle(task, { txHash }, { now }) {
       const { data } = task
       const spent = venueUnitsOf(data)
       const writes = (tx: Tx) => noteWithdrawal(tx, deps, { task, txHash, now })
@@ -94,7 +96,16 @@ const transferEffect = (deps: PredmktDeps) =>
           spent,
           writes,
         }
-      return { next: 'prepare', state: 'settling', spent, data: { sent_tx: txHash, polls: 0 }, writes }
+      const spend = await unwrapSpend(deps, task)
+      return {
+        next: 'prepare',
+        state: 'settling',
+        spent,
+        data: { sent_tx: txHash, polls: 0 },
+        writes,
+        // Otherwise another withdrawal takes the cash for some that a failed one has left there.
+        complete: async (tx) => ({ data: { is_reserved: await tryReserve(deps, tx, task, { spend, now }) } }),
+      }
     },
   })
 
@@ -133,10 +144,8 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
   // A cancel or the deadline comes first once nothing was found.
   if (isLookingUp(task)) return nothingFound('prepare')
   if (await isRampPaused(deps)) return waitForRamp(task, 'prepare', now)
-  const ref = walletAccount(deps, task.userId, moneyOf(deps).cashToken)
-  const readBalance = () => readOwnCash(deps, { userId: task.userId, account })
-  const [{ totalUnits, version }, trial] = await Promise.all([
-    readBalance(),
+  const [spend, trial] = await Promise.all([
+    unwrapSpend(deps, task),
     unwrapCalls(deps, task.data, units).then((calls) => batches.simulate(chain.row.id, account, calls)),
   ])
   const refused = ({ message }: { message: string }): Result => {
@@ -145,22 +154,47 @@ async function prepareUnwrap(deps: PredmktDeps, task: WithdrawTask, { now }: Ste
     return { ...polled, state: 'settling', data: { ...polled.data, prepared_ms: sinceMs } }
   }
   if (!trial.ok) return refused({ message: `The venue unwraps nothing now: ${trial.reason}` })
-  if (totalUnits < units) return refused({ message: 'The cash did not show in the wallet in time' })
+  if (spend.seen.totalUnits < units)
+    return refused({ message: 'The cash did not show in the wallet in time' })
   // The acceptance has reserved what lay in the own account already.
-  if (isOwnOnly(task.data)) return { ...next, data }
-  const spend = {
-    account: ref,
-    amountUnits: units,
-    token: cashLedgerToken(deps),
-    seen: { totalUnits, version, reread: readBalance },
-  }
+  if (isOwnOnly(task.data) || task.data.is_reserved) return { ...next, data }
   return {
     ...next,
     data,
-    writes: (tx) => deps.reserve(tx, task, { ...spend, holdKey: unwrapHold(task.id) }, now),
+    writes: (tx) => deps.reserve(tx, task, spend, now),
     onWritesRefused: refused,
   }
 }
+
+/** The cash of a withdrawal in the user's own account, as a node shows it now. */
+async function unwrapSpend(deps: PredmktDeps, { id, userId, data }: WithdrawTask) {
+  const readBalance = () => readOwnCash(deps, { userId, account: data.account })
+  const { totalUnits, version } = await readBalance()
+  return {
+    account: walletAccount(deps, userId, moneyOf(deps).cashToken),
+    amountUnits: BigInt(data.units),
+    token: cashLedgerToken(deps),
+    seen: { totalUnits, version, reread: readBalance },
+    holdKey: unwrapHold(id),
+  }
+}
+
+type Reserving = { spend: Awaited<ReturnType<typeof unwrapSpend>>; now: Date }
+
+/** Reserves the cash that has just arrived; false where the node does not show it yet. */
+const tryReserve = (
+  deps: PredmktDeps,
+  tx: Tx,
+  task: WithdrawTask,
+  { spend, now }: Reserving,
+): Promise<boolean> =>
+  deps.reserve(tx, task, spend, now).then(
+    () => true,
+    (fault: unknown) => {
+      if (fault instanceof Fault) return false
+      throw fault
+    },
+  )
 
 type Arrival = { units: bigint; txHash: string | null; token: string; now: Date }
 

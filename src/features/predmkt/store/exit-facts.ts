@@ -3,10 +3,10 @@ import {
   type ExitFacts,
   leftUnits,
   type PairFacts,
+  pauseMs,
   releasesOf,
   type SaleFacts,
 } from '#features/predmkt/exit-rules.ts'
-import { backoffMs } from '#kernel/async/backoff.ts'
 import { later } from '#kernel/clock.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { OutcomeOrder } from '#kernel/money/prediction-views.ts'
@@ -19,8 +19,6 @@ import { isLost } from './order-store.ts'
 /** What is recorded of purchases with exits: their trades, the orders of their exits, and the tasks of these. */
 
 const dollar = 1_000_000n
-/** How long an exit waits that could not sell. */
-const retryBackoff = { firstMs: 15_000, maxMs: 60_000 }
 
 export type ExitRow = PredictionExitRow & { is_running: boolean; task_error: string | null }
 type OrderSums = {
@@ -96,7 +94,7 @@ const exitFacts = (row: ExitRow): ExitFacts => ({
   triggerMicros: row.trigger_price,
   triggerPercentage: row.trigger_percentage === null ? null : BigInt(row.trigger_percentage),
   attempts: row.attempts,
-  retryAt: row.attempts === 0 ? null : later(row.updated_at, backoffMs(retryBackoff, row.attempts - 1)),
+  retryAt: row.attempts === 0 ? null : later(row.updated_at, pauseMs(row)),
 })
 
 /** One purchase with what its open exits stand for. */
@@ -165,9 +163,10 @@ export async function purchaseOfSale(
   const pairs = await pairsOf(tx, { entryIds: rows.map(({ id }) => id), now: new Date(0) })
   const isOf = ({ leg, triggerMicros }: ExitFacts): boolean => {
     if (triggerMicros === null) return false
+    const matches = timeInForce === 'fak'
     return leg === 'tp'
-      ? priceMicros === triggerMicros
-      : timeInForce === 'fak' && priceMicros <= triggerMicros
+      ? priceMicros === triggerMicros || (matches && priceMicros > triggerMicros)
+      : matches && priceMicros <= triggerMicros
   }
   const found = pairs.find((pair) => {
     // A reading of the venue may have counted the sale as one by hand before.

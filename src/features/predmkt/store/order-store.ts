@@ -114,7 +114,10 @@ export type OrderChange = {
   matchedUnits?: bigint
   /** Whether the order outlives its task, and then locks cash or shares by itself. */
   rests?: boolean
-  /** Whether the order has ended, and what matched before was not read since. */
+  /**
+   * Whether the order has ended, and what matched before was not read since. Without any count of it the order locks
+   * what it did, and its end is stored once it is read.
+   */
   isUnread?: boolean
   now: Date
 }
@@ -175,7 +178,7 @@ export async function changeOrder(
       status,
       matchedUnits === undefined ? null : String(matchedUnits),
       rests ?? null,
-      isEndStatus(status),
+      isEndStatus(status) && !(isUnread && matchedUnits === undefined),
       now,
       isUnread,
       owner?.userId ?? null,
