@@ -240,6 +240,7 @@ export const laterFiles: readonly Later[] = [
       'test/oauth/attacks.test.ts',
       'test/oauth/real-clients.test.ts',
       'test/oauth/facade-approvals.test.ts',
+      'test/oauth/foreign-clients.test.ts',
     ],
   },
   {
@@ -261,6 +262,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/subscription-browser.test.ts',
       'test/oauth/browser.test.ts',
       'test/oauth/mcp-browser.test.ts',
+      'test/oauth/oidc-client-browser.test.ts',
       'test/oauth/passkey-browser.test.ts',
     ],
   },

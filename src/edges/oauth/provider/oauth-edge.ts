@@ -8,6 +8,7 @@ import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createInteractions, interactionRoutes } from '#edges/oauth/sign-in/interaction.ts'
 import type { AnswerPage } from '#edges/oauth/sign-in/page-session.ts'
+import { createSignOutEdge } from '#edges/oauth/sign-out/sign-out-edge.ts'
 import type { PersonAccounts } from '#features/auth/auth.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import type { RateLimits } from '#invoke/rate-limits.ts'
@@ -194,6 +195,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
   const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const mountSignOut = createSignOutEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   /** Answers a page of the sign-in, within the request limit of the client's address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
@@ -216,6 +218,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     token: passOn,
     mount: withoutParsers((scope) => {
       mountPages(scope)
+      mountSignOut(scope)
       scope.get(oauthPaths.jwks, passOn)
       scope.route({
         method: ['GET', 'POST'],

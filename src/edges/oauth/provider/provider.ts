@@ -100,27 +100,18 @@ type Metadata = {
   client_secret?: string
   client_secret_expires_at?: number
   redirect_uris?: unknown
+  post_logout_redirect_uris?: unknown
   response_types?: unknown
   scope?: string
   token_endpoint_auth_method?: string
   application_type?: string
 }
 
-/**
- * Redirects must go to https, to the loopback interface or to an app on the device. A client with one of the latter two
- * becomes a native client, whatever type it names, so that any loopback port works, as RFC 8252 demands.
- */
-function checkClient(metadata: Metadata): void {
-  const { client_id, redirect_uris, response_types } = metadata
-  // The gateway's own clients are not checked; the ids of other clients are random, or addresses.
-  if (client_id !== undefined && isOwnClient(client_id)) return
-  if (response_types !== undefined && String(response_types) !== 'code')
-    throw new errors.InvalidClientMetadata('response_types must be code')
+function redirectsOf(field: string, given: unknown): URL[] {
   const refuse = (why: string): never => {
-    throw new errors.InvalidClientMetadata(`redirect_uris ${why}`)
+    throw new errors.InvalidClientMetadata(`${field} ${why}`)
   }
-  const uris: unknown[] = Array.isArray(redirect_uris) ? redirect_uris : []
-  if (uris.length === 0) refuse('must name at least one')
+  const uris: unknown[] = Array.isArray(given) ? given : []
   if (uris.length > redirectsMax) refuse(`must name at most ${redirectsMax}`)
   const urls = uris.map((uri) => {
     const url = typeof uri === 'string' && uri.length <= redirectLengthMax ? URL.parse(uri) : null
@@ -130,6 +121,22 @@ function checkClient(metadata: Metadata): void {
     if (url.username !== '' || url.password !== '') refuse('must not carry credentials')
     if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
   }
+  return urls
+}
+
+/**
+ * Redirects must go to https, to the loopback interface or to an app on the device. A client with one of the latter two
+ * becomes a native client, whatever type it names, so that any loopback port works, as RFC 8252 demands.
+ */
+function checkClient(metadata: Metadata): void {
+  const { client_id, redirect_uris, post_logout_redirect_uris = [], response_types } = metadata
+  // The gateway's own clients are not checked; the ids of other clients are random, or addresses.
+  if (client_id !== undefined && isOwnClient(client_id)) return
+  if (response_types !== undefined && String(response_types) !== 'code')
+    throw new errors.InvalidClientMetadata('response_types must be code')
+  const urls = redirectsOf('redirect_uris', redirect_uris)
+  if (urls.length === 0) throw new errors.InvalidClientMetadata('redirect_uris must name at least one')
+  redirectsOf('post_logout_redirect_uris', post_logout_redirect_uris)
   if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
   // The `scope` of a client is ignored, because the person decides on the consent page. An unknown scope would make the
   // registration fail, and a known one would limit later requests.
@@ -152,7 +159,8 @@ function featuresAt(base: string): Record<string, object> {
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
-    rpInitiatedLogout: { enabled: false },
+    // The provider reads the addresses that a client registers for this; `sign-out-edge.ts` has the pages.
+    rpInitiatedLogout: { enabled: true },
     // The provider does not serve userinfo: its access tokens are issued for the gateway's interface, which serves that
     // endpoint.
     userinfo: { enabled: false },
