@@ -166,6 +166,7 @@ export const laterFiles: readonly Later[] = [
       'test/conformance/mcp.test.ts',
       'world/conformance/world-solver.test.ts',
       'test/conformance/generated-clients.test.ts',
+      'test/conformance/openapi-readers.test.ts',
       'world/conformance/prediction-ccxt.test.ts',
       'world/conformance/prediction-client.test.ts',
       'world/conformance/prediction-dial.test.ts',
