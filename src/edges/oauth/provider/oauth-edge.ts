@@ -34,6 +34,7 @@ export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> &
     freshSignInSeconds: number
     clock: Clock
     chainName: (chainId: string) => string
+    isLocal: boolean
     authenticate: (authorization: string | undefined) => Promise<Caller>
   }
 
