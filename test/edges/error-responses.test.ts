@@ -126,7 +126,7 @@ test('the root path has a page for a browser and answers a program with links', 
   assert.equal((await sendRequest(app.url, 'GET /', { headers: again })).status, 304)
   const head = await sendRequest(app.url, 'HEAD /', { headers })
   assert.deepEqual([head.status, head.text], [200, ''])
-  assert.equal((await sendRequest(app.url, 'HEAD /', { headers: browser })).status, 302)
+  assert.equal((await sendRequest(app.url, 'HEAD /', { headers: browser })).status, 200)
   const options = await sendRequest(app.url, 'OPTIONS /', { headers })
   assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS'])
   assert.equal((await sendRequest(app.url, 'POST /', { headers })).status, 405)

@@ -1,11 +1,11 @@
 import { escapeHtml } from '#edges/oauth/pages.ts'
-import { fromUnits } from '#kernel/money/money.ts'
+import { fromUnits, toFixedPoint } from '#kernel/money/money.ts'
 import { badgeOf, dollars, rowOf, sectionOf, softLine, timeOf } from './account-html.ts'
 import type { DoneTask, Money, Wallet } from './account-reader.ts'
 
 /** The parts of the account page about money: what is there, where it is paid in, and what was done with it. */
 
-const rowsMax = 12
+const rowsMax = 8
 
 const digitsShown = 6
 /** Cuts the digits after the sixth one behind the point, and never rounds an amount up. */
@@ -20,6 +20,13 @@ const placeText = ({ kind, protocol, chain_name: chain }: Money['holdings'][numb
   if (kind === 'earn_share') return `In the vault, on ${chain}`
   return protocol === null ? `On ${chain}` : `At the prediction market, on ${chain}`
 }
+
+/** The most valuable first; what has no known price is last, in its order. */
+const byWorth = (holdings: Money['holdings']): Money['holdings'] =>
+  holdings.toSorted((one, other) => {
+    const difference = toFixedPoint(other.value_usd ?? '0') - toFixedPoint(one.value_usd ?? '0')
+    return difference === 0n ? 0 : difference > 0n ? 1 : -1
+  })
 
 const factOf = (name: string, value: string): string =>
   `<div><dt>${name}</dt><dd>${escapeHtml(value)}</dd></div>`
@@ -58,20 +65,23 @@ export function moneySection(money: Money | undefined): string {
         ]),
   ]
   const worth = (value: string | null) => (value === null ? 'no known price' : dollars(value))
-  const rows = holdings.slice(0, rowsMax).map((held) =>
+  const rows = byWorth(holdings).map((held) =>
     rowOf({
       title: escapeHtml(`${shownAmount(held.balance)} ${held.symbol}`),
       lines: [softLine(`${escapeHtml(placeText(held))} · ${worth(held.value_usd)}`)],
     }),
   )
-  const more = holdings.length - rows.length
+  const more = rows.slice(rowsMax)
   return sectionOf({
     id: 'money',
     title,
-    rows,
+    rows: rows.slice(0, rowsMax),
     before: `<dl class="who facts">${facts.join('')}</dl>`,
     empty: 'Your wallets are empty. The addresses below are yours.',
-    after: more > 0 ? `<p class="small soft below">And ${more} more.</p>` : '',
+    after:
+      more.length === 0
+        ? ''
+        : `<details class="below"><summary>And ${more.length} more</summary><ul class="rows">${more.join('')}</ul></details>`,
   })
 }
 

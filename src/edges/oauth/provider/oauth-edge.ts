@@ -24,6 +24,7 @@ import { newOwnRequestKey, ownRequestHeader } from './page-clients.ts'
 import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
 import type { Exchange } from './sign-in-request.ts'
+import { userinfoOf } from './userinfo.ts'
 
 export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> &
   PersonAccounts & {
@@ -326,29 +327,5 @@ function providerCache(deps: ProviderDeps): () => Promise<Provider> {
       })
     }
     return known.provider
-  }
-}
-
-async function userinfoOf(
-  { userId, person }: Caller,
-  people: ProviderDeps['oauth']['people'],
-): Promise<Record<string, unknown>> {
-  if (!person)
-    throw new Fault(
-      'invalid_token',
-      'This path takes the OAuth access token of a person, and not one of a key pair',
-    )
-  const has = (scope: string) => person.oauthScopes.includes(scope)
-  if (!has('openid'))
-    throw new Fault(
-      'insufficient_scope',
-      'The token lacks the scope `openid`: sign in again and ask for `openid`',
-      { extras: { scope: 'openid' } },
-    )
-  const name = has('profile') ? (await people.find(userId))?.name : undefined
-  return {
-    sub: userId,
-    ...(has('email') && { email: person.email, email_verified: true }),
-    ...(name !== undefined && { name }),
   }
 }

@@ -3,7 +3,7 @@ import type { Client } from 'oidc-provider'
 import { hidden } from '#edges/oauth/account/account-html.ts'
 import { signedOutPage } from '#edges/oauth/account/account-pages.ts'
 import { isProven, withProof } from '#edges/oauth/csrf-token.ts'
-import { escapeHtml, page, pageHeaders, shownName } from '#edges/oauth/pages.ts'
+import { errorPage, escapeHtml, page, pageHeaders, shownName } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { isRefusedOrigin } from '#edges/oauth/provider/browser-request-checks.ts'
 import type { Form } from '#edges/oauth/provider/request-bodies.ts'
@@ -100,15 +100,24 @@ export function createSignOutEdge(deps: SignOutDeps, answerPage: AnswerPage, rea
     leave(reply, asked)
   }
 
+  /** Shows a refusal as that of a page on which nobody signs in. */
+  const answerSignOut: AnswerPage = (request, reply, run) =>
+    answerPage(request, reply, () =>
+      run().catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        answer(reply, error.status, errorPage(error.message, error.code, { isSignIn: false }))
+      }),
+    )
+
   return (scope: FastifyInstance): void => {
     scope.get(oauthPaths.signOut, { exposeHeadRoute: false }, (request, reply) =>
-      answerPage(request, reply, () => ask(request, reply, queryOf(request))),
+      answerSignOut(request, reply, () => ask(request, reply, queryOf(request))),
     )
     scope.post(oauthPaths.signOut, (request, reply) =>
-      answerPage(request, reply, async () => ask(request, reply, await readForm(request))),
+      answerSignOut(request, reply, async () => ask(request, reply, await readForm(request))),
     )
     scope.post(`${oauthPaths.signOut}/confirm`, (request, reply) =>
-      answerPage(request, reply, () => decide(request, reply)),
+      answerSignOut(request, reply, () => decide(request, reply)),
     )
   }
 }
