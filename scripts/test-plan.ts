@@ -173,6 +173,7 @@ export const laterFiles: readonly Later[] = [
       'test/conformance/mcp.test.ts',
       'world/conformance/world-solver.test.ts',
       'test/conformance/generated-clients.test.ts',
+      'test/conformance/openapi-readers.test.ts',
       'world/conformance/prediction-ccxt.test.ts',
       'world/conformance/prediction-client.test.ts',
       'world/conformance/prediction-dial.test.ts',
@@ -248,6 +249,7 @@ export const laterFiles: readonly Later[] = [
       'test/oauth/attacks.test.ts',
       'test/oauth/real-clients.test.ts',
       'test/oauth/facade-approvals.test.ts',
+      'test/oauth/foreign-clients.test.ts',
     ],
   },
   {
@@ -269,12 +271,17 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/subscription-browser.test.ts',
       'test/oauth/browser.test.ts',
       'test/oauth/mcp-browser.test.ts',
+      'test/oauth/oidc-client-browser.test.ts',
       'test/oauth/passkey-browser.test.ts',
     ],
   },
   {
-    reason: 'a client of the MCP door whose packages a command of CONTRIBUTING.md installs',
-    files: ['test/mcp/inspector.test.ts'],
+    reason: 'foreign clients of the MCP door, some of which the test installs',
+    files: [
+      'test/mcp/foreign-clients.test.ts',
+      'test/mcp/inspector.test.ts',
+      'test/mcp/installed-clients.test.ts',
+    ],
   },
   {
     reason: 'webhooks and images after the first cases of delivery, applications and keys',
