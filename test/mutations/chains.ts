@@ -597,8 +597,8 @@ export const chainMutations = [
     ['world/conformance/world-crash.test.ts'],
     [
       [
-        '!unmined.isEmpty() || ',
-        '',
+        'unmined.isEmpty() && signing.size === 0 ? undefined : recordVisible()',
+        'undefined',
         'a client sees a block whose time is not recorded, and a kill mines it at another one',
       ],
     ],

@@ -158,8 +158,10 @@ export const personMailMutations = [
       '',
       'a form without the proof of the page stops trading',
     ],
+  ]),
+  ...mutationsOf('src/edges/oauth/sign-in/browser-session.ts', accountPage, [
     [
-      'for (const clientId of ownClientIds) await connections.end(person.id, clientId)',
+      'for (const clientId of ownClientIds) await end(session.personId, clientId)',
       '',
       'the tokens of the own pages outlive the session',
     ],

@@ -10,7 +10,7 @@ const byNumber = (number: Hex | 'latest') => ({ method: 'eth_getBlockByNumber', 
 
 /**
  * The mined ones among the transactions, with their blocks; one round trip where all are in the newest block. Their
- * receipts tell it, because the node still calls a transaction pending for a moment after it has shown the block.
+ * receipts are asked for, because the node still calls a transaction pending for a moment after it has shown the block.
  */
 export const findMined = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex, MinedAt>> => {
   const [latest, ...found] = (await rpc.batch([

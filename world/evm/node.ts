@@ -70,9 +70,8 @@ export const evmNode = (options: Options): EvmNode => {
   const autosave = createAutosave({
     write: (anvil) =>
       stateLock.runExclusive(anvil.rpc, async () => {
-        const dropSavedCalls = await callRecorder.rotate(anvil.rpc)
-        await files.write((path) => dumpConsistentState(anvil, path))
-        dropSavedCalls()
+        const dropSaved = await callRecorder.rotate(anvil.rpc)
+        await files.write((path) => dumpConsistentState(anvil, path)).then(dropSaved)
       }),
     isUrgent: () => journal.bytes() > journalBytesMax,
     onSaved: archive.extend,

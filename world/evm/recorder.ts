@@ -98,6 +98,11 @@ const signedByNode = async (rpc: Rpc, hash: Hex): Promise<AcceptedCall | undefin
   return { unsigned: { from, ...(to === null ? {} : { to }), input, value, gas, nonce, ...fees }, hash }
 }
 
+const markSetters = async (rpc: Rpc | undefined, setters: readonly number[]): Promise<void> => {
+  const params = [journalMarkerAddress, word(markerSlots.set), word(Math.max(...setters))]
+  await rpc?.call('anvil_setStorageAt', params)
+}
+
 export const recorder = (options: Options): Recorder => {
   const { journal, stateLock, nowMs, save, isAutomining } = options
   const takenSeconds = () => Math.floor(nowMs() / 1000)
@@ -118,14 +123,11 @@ export const recorder = (options: Options): Recorder => {
   }
 
   const recordBefore = (call: Call, hash: Hex | undefined): RecordedCall => {
-    const change = changeKind(call)
-    if (hash) {
-      const n = journal.add({ raw: rawTransactionOf(call) as Hex }, takenSeconds())
-      unmined.add(hash, n)
-      return { call, hash, n }
-    }
-    if (change !== 'set') return { call, hash, n: undefined }
-    const n = journal.add({ method: call.method as string, params: call.params ?? [] }, takenSeconds())
+    if (!hash && changeKind(call) !== 'set') return { call, hash, n: undefined }
+    const { method, params = [] } = call
+    const accepted = hash ? { raw: rawTransactionOf(call) as Hex } : { method: method as string, params }
+    const n = journal.add(accepted, takenSeconds())
+    if (hash) unmined.add(hash, n)
     return { call, hash, n }
   }
 
@@ -159,10 +161,7 @@ export const recorder = (options: Options): Recorder => {
         if (signed) sent.push(signed)
       }
     }
-    if (setters.length > 0) {
-      const params = [journalMarkerAddress, word(markerSlots.set), word(Math.max(...setters))]
-      await options.rpc()?.call('anvil_setStorageAt', params)
-    }
+    if (setters.length > 0) await markSetters(options.rpc(), setters)
     await unmined.forgetUnknown(rejected)
     await waitUntilMined([...sent, ...rejected])
   }

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { BookFacts } from './exit-prices.ts'
 import {
-  type BookFacts,
   beginsHoldBack,
   type ExitFacts,
   farText,
   goneText,
   heldText,
-  judgeProfit,
-  judgeStop,
   nextOfPair,
   notReachedText,
   type OrderFacts,
@@ -261,7 +259,7 @@ describe('the exits of a purchase', () => {
       [15_000, 30_000, 60_000, 3_600_000, 3_600_000],
     )
     assert.equal(pause(99, { leg: 'sl' }), 60_000)
-    // Nothing tells the exit when the order has ended that holds its shares.
+    // The exit does not learn when the order has ended that holds its shares.
     assert.equal(pause(99, { error: heldText }), 60_000)
   })
 
@@ -294,22 +292,6 @@ describe('the exits of a purchase', () => {
       asks: [{ priceMicros: 450_000n, sizeUnits: shares(1_000) }],
       lastPriceMicros,
     })
-    const stopAt = (seen: BookFacts) => judgeStop({ triggerMicros: 300_000n, sizeUnits: shares(100) }, seen)
-    const sells = (priceMicros: bigint) => ({ type: 'sell', priceMicros })
-    // Somebody has sold to the honest bids, the last of which was 0.28, and leaves a bid of their own.
-    assert.deepEqual(stopAt(thin(10_000n, 280_000n)), { type: 'far' })
-    assert.deepEqual(stopAt(thin(210_000n, 280_000n)), sells(210_000n))
-    assert.deepEqual(stopAt(thin(210_000n, 400_000n)), { type: 'far' })
-    assert.deepEqual(stopAt(thin(10_000n, null)), { type: 'far' })
-    assert.deepEqual(stopAt(thin(60_000n, 80_000n)), sells(60_000n))
-    assert.deepEqual(stopAt(thin(310_000n, 280_000n)), { type: 'not_reached' })
-    assert.deepEqual(stopAt({ ...book, bids: [] }), { type: 'not_reached' })
-    // A narrow book counts once it has as many shares as the exit on both sides.
-    assert.deepEqual(stopAt({ ...bookAt(100_000n), lastPriceMicros: 400_000n }), sells(90_000n))
-    const own = { ...bookAt(100_000n), lastPriceMicros: 400_000n }
-    own.asks = [{ priceMicros: 120_000n, sizeUnits: shares(99) }]
-    assert.deepEqual(stopAt(own), { type: 'far' })
-
     const watched = exitOf('sl', 'watched')
     const [held] = nextOfPair(pairOf({ exits: [watched], book: thin(10_000n, 280_000n) })).moves
     assert.deepEqual([held?.state, held?.error, held?.sale], ['watched', farText, undefined])
@@ -339,15 +321,6 @@ describe('the exits of a purchase', () => {
     assert.deepEqual([sale?.type, sale?.priceMicros], ['match', 450_000n])
     // Once the market itself has fallen there, it rests.
     assert.equal(moveIn(watched, { ...bids(5_000n), lastPriceMicros: 12_000n })?.state, 'waiting')
-    const judged = (rests: boolean, seen: BookFacts) =>
-      judgeProfit({ ...trigger, sizeUnits: shares(100), rests }, seen)
-    assert.deepEqual(judged(true, bids(10_000n)), { type: 'not_reached' })
-    assert.deepEqual(judged(false, bids(10_000n)), { type: 'not_reached' })
-    assert.deepEqual(judged(false, bids(460_000n)), { type: 'sell', priceMicros: 450_000n })
-    assert.deepEqual(judged(true, { ...bids(1n), lastPriceMicros: null }), {
-      type: 'sell',
-      priceMicros: 10_000n,
-    })
   })
 
   test('an exit whose price has moved before the signature goes on at once', () => {

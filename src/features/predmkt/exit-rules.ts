@@ -1,7 +1,7 @@
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import type { PredictionExitRow } from '#store/tables/predmkt.ts'
-import { leastPriceMicros, middleMicros, type Prices } from './trade-bound.ts'
+import { type BookFacts, canRest, judgeProfit, judgeStop, onTick } from './exit-prices.ts'
 
 /**
  * What the exits of one purchase do next, by what its shares show. An exit ends only once no share of the purchase is
@@ -9,7 +9,6 @@ import { leastPriceMicros, middleMicros, type Prices } from './trade-bound.ts'
  * executes at a time.
  */
 
-const dollar = 1_000_000n
 /** Percentages have four decimals: one percent is ten thousand. */
 const wholePercentage = 1_000_000n
 /** The venue sells nothing smaller, so that less is left of no purchase. */
@@ -60,7 +59,6 @@ export type ExitFacts = Pick<PredictionExitRow, 'id' | 'leg' | 'state'> & {
   /** An exit that could not sell waits until then. */
   retryAt: Date | null
 }
-export type BookFacts = Prices & { tickMicros: bigint; minSizeUnits: bigint }
 export type PairFacts = {
   now: Date
   entry: EntryFacts
@@ -283,56 +281,9 @@ function arm(exit: ExitFacts, pair: Pair): ExitMove | undefined {
 const profitOf = ({ triggerPercentage }: ExitFacts, averageMicros: bigint): bigint =>
   mulDiv(averageMicros, wholePercentage + (triggerPercentage ?? 0n), wholePercentage, 'up')
 
-/** The price of a take-profit on the grid, which may have become coarser since it was given. */
-function onTick(priceMicros: bigint, { tickMicros }: BookFacts): bigint {
-  const above = ((priceMicros + tickMicros - 1n) / tickMicros) * tickMicros
-  return min(above, dollar - tickMicros)
-}
-
 export const farText =
   'No bid is within a quarter of the trigger, or of the price of the market if it is lower'
 export const notReachedText = 'The price has moved away from the trigger before the sale was signed'
-
-const marketMicros = ({ triggerMicros, sizeUnits }: Triggered, book: BookFacts): bigint =>
-  middleMicros(book, sizeUnits) ?? book.lastPriceMicros ?? triggerMicros
-
-/**
- * The lowest price at which a stop-loss sells. Somebody who empties a thin book and leaves a bid of their own would get
- * the shares for nothing otherwise.
- */
-export const stopLeastMicros = (triggered: Triggered, book: BookFacts): bigint =>
-  leastPriceMicros(min(triggered.triggerMicros, marketMicros(triggered, book)), book.tickMicros)
-
-type Triggered = { triggerMicros: bigint; sizeUnits: bigint }
-type Judgement = { type: 'sell'; priceMicros: bigint } | { type: 'not_reached' | 'far' }
-
-/** Whether a stop-loss sells now: its trigger is reached, and the bid is not far below the price of the market. */
-export function judgeStop(triggered: Triggered, book: BookFacts): Judgement {
-  const bid = book.bids[0]?.priceMicros
-  if (bid === undefined || bid > triggered.triggerMicros) return { type: 'not_reached' }
-  const priceMicros = stopLeastMicros(triggered, book)
-  return bid < priceMicros ? { type: 'far' } : { type: 'sell', priceMicros }
-}
-
-/**
- * Whether a take-profit sells now, and the lowest price at which it does: its trigger, unless that is far below the
- * price of the market. Such an order would sell to the bid of whoever has asked for it, and does not rest.
- */
-export function judgeProfit(
-  { rests, ...triggered }: Triggered & { rests: boolean },
-  book: BookFacts,
-): Judgement {
-  const ownMicros = onTick(triggered.triggerMicros, book)
-  const priceMicros = max(ownMicros, leastPriceMicros(marketMicros(triggered, book), book.tickMicros))
-  const bid = book.bids[0]?.priceMicros ?? 0n
-  const isReached = rests ? priceMicros === ownMicros : bid >= priceMicros
-  return isReached ? { type: 'sell', priceMicros } : { type: 'not_reached' }
-}
-
-/** Whether a take-profit rests in the book, instead of being watched. */
-const canRest = (triggerMicros: bigint, sizeUnits: bigint, book: BookFacts): boolean =>
-  sizeUnits >= book.minSizeUnits &&
-  judgeProfit({ triggerMicros, sizeUnits, rests: true }, book).type === 'sell'
 
 /** Sells once the bid has reached the price. */
 function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
@@ -362,9 +313,9 @@ function watch(exit: ExitFacts, pair: Pair): ExitMove | undefined {
 /** The exits are read a moment before their orders, so that the task of an exit may have ended in between. */
 function straysOf({ exits, openSales }: Pair, moves: readonly ExitMove[]): string[] {
   const after = exits.map((exit) => ({ ...exit, ...moves.find((move) => move.exit === exit) }))
-  const standsFor = ({ state, orderId, taskId }: (typeof after)[number], sale: SaleFacts): boolean =>
+  const isSaleOf = ({ state, orderId, taskId }: (typeof after)[number], sale: SaleFacts): boolean =>
     (state === 'resting' && orderId === sale.orderId) || (state === 'executing' && taskId === sale.taskId)
   return openSales
-    .filter((sale) => !sale.isTaskRunning && !after.some((exit) => standsFor(exit, sale)))
+    .filter((sale) => !sale.isTaskRunning && !after.some((exit) => isSaleOf(exit, sale)))
     .map(({ orderId }) => orderId)
 }

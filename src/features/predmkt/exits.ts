@@ -11,8 +11,8 @@ import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/pre
 import { chainShares, sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { exitCancelled, exitHeldBack } from './events.ts'
+import type { BookFacts } from './exit-prices.ts'
 import {
-  type BookFacts,
   beginsHoldBack,
   type ExitMove,
   type ExitSale,

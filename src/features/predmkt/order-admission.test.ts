@@ -14,7 +14,7 @@ const terms = {
 } as OrderTerms
 
 /** What is said of a purchase whose order names so much cash. */
-const refusalOf = async (orderCashUnits: bigint, isComplete = true): Promise<unknown> => {
+const refusalOf = async (orderCashUnits: bigint, { isComplete = true } = {}): Promise<unknown> => {
   const quote = { sizeUnits: 1n, worstPriceMicros: 1n, isComplete, orderCashUnits } as OutcomeQuote
   const deps = { venue: { quote: async () => quote } } as unknown as Parameters<typeof quoteNow>[0]
   return quoteNow(deps, terms).then(
@@ -28,5 +28,9 @@ test('a purchase at market price is at least a dollar without its fee', async ()
   assert.deepEqual(await refusalOf(990_000n), ['validation', 'amount_usd', '1'])
   assert.equal(await refusalOf(1_000_000n), undefined)
   // The dollars would be enough, and the book has too little.
-  assert.deepEqual(await refusalOf(990_000n, false), ['insufficient_liquidity', undefined, undefined])
+  assert.deepEqual(await refusalOf(990_000n, { isComplete: false }), [
+    'insufficient_liquidity',
+    undefined,
+    undefined,
+  ])
 })

@@ -141,7 +141,7 @@ export function createAccountReader(session: PageSession) {
       spot: (spot?.balances ?? []).filter(({ total }) => /[1-9]/.test(total)),
     }
   }
-  const tasksOf = async (request: FastifyRequest, of: object = {}) =>
+  const lastTasks = async (request: FastifyRequest, of: object = {}) =>
     (await read<{ items: DoneTask[] }>('tasks', request, { limit: tasksShown, ...of })).items
   const agentsOf = (request: FastifyRequest) => read<{ agents: Agent[]; max: number }>('agents', request)
 
@@ -154,7 +154,7 @@ export function createAccountReader(session: PageSession) {
         read<{ total: number }>('approvals', request),
         read<{ wallets: Wallet[] }>('wallets', request),
         money(request),
-        tasksOf(request),
+        lastTasks(request),
       ])
       return { ...held, agents, agentsMax: max, webhooks, waiting: total, wallets, money: own, tasks }
     },
@@ -163,7 +163,7 @@ export function createAccountReader(session: PageSession) {
       if (!agent) return undefined
       const [held, tasks] = await Promise.all([
         holdings(request, agentId),
-        tasksOf(request, { for_agent: agentId }),
+        lastTasks(request, { for_agent: agentId }),
       ])
       return { agent, ...held, tasks }
     },

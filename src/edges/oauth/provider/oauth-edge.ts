@@ -195,9 +195,10 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   })
   const clientName = async (clientId: string) => nameOfClient(await providerOf(), clientId)
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
-  const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  const mountSignOut = createSignOutEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const formOf = ({ raw }: FastifyRequest) => readForm(raw)
+  const mountApprovals = createApprovalsEdge(pageDeps, answerPage, formOf)
+  const mountAccount = createAccountEdge(pageDeps, answerPage, formOf)
+  const mountSignOut = createSignOutEdge(pageDeps, answerPage, formOf)
   /** Answers a page of the sign-in, within the request limit of the client's address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
@@ -235,11 +236,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
         if (isRegistrationLimited(request, reply)) return reply
-        // The provider sends CORS headers only at its other endpoints, so this one sets them itself.
-        const { origin } = request.headers
-        reply.raw.setHeader('vary', 'Origin')
-        if (origin !== undefined && (corsOrigins.includes(origin) || corsOrigins.includes('*')))
-          reply.raw.setHeader('access-control-allow-origin', origin)
+        allowOrigin(request, reply, corsOrigins)
         await passOn(request, reply)
         return reply
       })
@@ -252,6 +249,14 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
       })
     }),
   }
+}
+
+/** The provider sends CORS headers only at its other endpoints, so the registration of clients sets them itself. */
+function allowOrigin(request: FastifyRequest, reply: FastifyReply, corsOrigins: readonly string[]): void {
+  const { origin } = request.headers
+  reply.raw.setHeader('vary', 'Origin')
+  if (origin !== undefined && (corsOrigins.includes(origin) || corsOrigins.includes('*')))
+    reply.raw.setHeader('access-control-allow-origin', origin)
 }
 
 type InteractionRoutes = {
