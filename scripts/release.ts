@@ -1,7 +1,8 @@
 /**
- * Writes the package to `dist/package` and packs it. The SDK and the command line are JavaScript with types; what they
- * read from the contracts is written out, so that they need no contract, no type stripping and no dependency. The gateway
- * and its world are the sources with their types stripped; the packages that they need are optional dependencies.
+ * Writes and packs the two packages: `portico-sdk` in `dist/sdk`, and `portico`, which is the gateway, its world and the
+ * command line, in `dist/package`. The SDK and the command line are JavaScript with types; what they read from the
+ * contracts is written out, so that they need no contract and no type stripping. The gateway and its world are the sources
+ * with their types stripped.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -16,14 +17,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { commands } from '../src/edges/cli/commands.ts'
 import { operations } from '../src/sdk/operations.ts'
 import { root } from './environment.ts'
 import { apiTypes } from './sdk-types.ts'
 
-const out = process.argv[2] ?? join(root, 'dist')
-const [sources, target] = [join(out, 'source'), join(out, 'package')]
+const out = resolve(process.argv[2] ?? join(root, 'dist'))
+const [sources, target, sdkTarget] = [join(out, 'source'), join(out, 'package'), join(out, 'sdk')]
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 /** The part of a file that declares types, and the values beside them. */
@@ -121,7 +122,7 @@ function copyGateway(): string[] {
   const packages = new Set<string>()
   for (const path of globSync('{src,world,scripts/with-node.cjs}/**', { cwd: root })) {
     const from = join(root, path)
-    if (!statSync(from).isFile() || path.endsWith('.test.ts') || path.endsWith('.sol')) continue
+    if (!statSync(from).isFile() || /\.test\.ts$|\.sol$|^world\/conformance\//.test(path)) continue
     const to = join(target, 'gateway', path)
     mkdirSync(dirname(to), { recursive: true })
     if (!/\.[jt]s$/.test(path)) {
@@ -135,47 +136,59 @@ function copyGateway(): string[] {
     for (const [, name] of code.matchAll(bareImport)) if (name) packages.add(name)
     writeFileSync(to.replace(/\.ts$/, '.js'), code.replaceAll(/(?<=[\w-])\.ts(?=')/g, '.js'))
   }
-  const { name, version } = manifest
-  const own = { name, version, type: 'module', imports: { '#world/*': './world/*', '#*': './src/*' } }
+  // The launcher reads which Node the gateway was tried with.
+  const { name, version, type, imports, optionalDependencies } = manifest
+  const own = { name, version, type, imports, optionalDependencies }
   writeFileSync(join(target, 'gateway/package.json'), JSON.stringify(own))
   return [...packages, ...namedPackages]
 }
 
-/** As the repository pins them. */
-function gatewayDependencies(packages: readonly string[]): Record<string, string> {
+/** As the repository pins them, without its Node, which the command line fetches where the machine has an older one. */
+function dependenciesOf(packages: readonly string[]) {
   const { dependencies, optionalDependencies, devDependencies } = manifest
   const all: Record<string, string> = { ...devDependencies, ...dependencies }
-  const imported = packages.filter((name) => name in all && name !== 'commander')
+  const imported = packages.filter((name) => name in all).sort()
+  const binaries = Object.entries(optionalDependencies).filter(([name]) => !name.startsWith('node-'))
   return {
-    ...Object.fromEntries(imported.sort().map((name) => [name, all[name]!])),
-    ...optionalDependencies,
+    dependencies: Object.fromEntries(imported.map((name) => [name, all[name]])),
+    optionalDependencies: Object.fromEntries(binaries),
   }
 }
 
-function writeManifest(gatewayPackages: readonly string[]): void {
-  const { version, description, license, dependencies } = manifest
-  const cli = existsSync(join(target, 'cli/main.js'))
-  const text = {
-    name: 'portico',
-    version,
-    description,
-    license,
-    type: 'module',
+const { version, description, license } = manifest
+const shared = { version, license, type: 'module' }
+
+function writeManifest(folder: string, fields: object): void {
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(fields, null, 2)}\n`)
+  cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+}
+
+function writeSdk(): void {
+  cpSync(join(target, 'sdk'), join(sdkTarget, 'sdk'), { recursive: true })
+  writeManifest(sdkTarget, {
+    name: 'portico-sdk',
+    description: 'Typed client of Portico, for Node and browsers',
+    ...shared,
     engines: { node: '>=20.12' },
-    exports: { './sdk': { types: './sdk/sdk.d.ts', default: './sdk/sdk.js' } },
-    ...(cli && {
-      bin: { portico: './cli/launch.cjs' },
-      dependencies: { commander: dependencies.commander },
-      // In the package itself: it installs without a registry.
-      bundleDependencies: ['commander'],
-    }),
-    optionalDependencies: gatewayDependencies(gatewayPackages),
-  }
-  writeFileSync(join(target, 'package.json'), `${JSON.stringify(text, null, 2)}\n`)
-  if (!cli) return
+    exports: { '.': { types: './sdk/sdk.d.ts', default: './sdk/sdk.js' } },
+  })
+  cpSync(join(root, 'docs/sdk.md'), join(sdkTarget, 'README.md'))
+}
+
+function writeGateway(packages: readonly string[]): void {
   cpSync(join(root, 'src/edges/cli/launch.cjs'), join(target, 'cli/launch.cjs'))
   chmodSync(join(target, 'cli/launch.cjs'), 0o755)
-  cpSync(join(root, 'node_modules/commander'), join(target, 'node_modules/commander'), { recursive: true })
+  writeManifest(target, {
+    name: 'portico',
+    description,
+    ...shared,
+    // The least that all of its packages accept; the gateway itself needs a Node 24.
+    engines: { node: '>=22.19' },
+    bin: { portico: './cli/launch.cjs' },
+    exports: { './sdk': { types: './sdk/sdk.d.ts', default: './sdk/sdk.js' } },
+    ...dependenciesOf([...packages, 'commander']),
+  })
+  cpSync(join(root, 'README.md'), join(target, 'README.md'))
 }
 
 rmSync(out, { recursive: true, force: true })
@@ -183,14 +196,14 @@ mkdirSync(target, { recursive: true })
 writeFileSync(join(out, 'package.json'), '{"type":"module"}')
 copySources()
 emit()
-writeManifest(copyGateway())
-for (const [from, to] of [
-  ['LICENSE', 'LICENSE'],
-  ['docs/sdk.md', 'README.md'],
-] as const)
-  cpSync(join(root, from), join(target, to))
-const [packed] = JSON.parse(
-  execFileSync('npm', ['pack', '--json', '--pack-destination', out], { cwd: target, encoding: 'utf8' }),
-) as { filename: string; size: number }[]
-if (!packed) throw new Error('npm packed nothing')
-console.log(`${join(out, packed.filename)} (${Math.round(packed.size / 1024)} KiB)`)
+writeSdk()
+writeGateway(copyGateway())
+for (const cwd of [target, sdkTarget]) {
+  const command = ['pack', '--json', '--pack-destination', out]
+  const [packed] = JSON.parse(execFileSync('npm', command, { cwd, encoding: 'utf8' })) as {
+    filename: string
+    size: number
+  }[]
+  if (!packed) throw new Error('npm packed nothing')
+  console.log(`${join(out, packed.filename)} (${Math.round(packed.size / 1024)} KiB)`)
+}

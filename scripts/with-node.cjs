@@ -8,12 +8,13 @@ const { existsSync, readFileSync } = require('node:fs')
 const { dirname, join } = require('node:path')
 
 const windows = process.platform === 'win32'
-const own = ownNode()
-const known = own !== undefined
+const nodePackage = `node-${windows ? 'win' : process.platform}-${process.arch}`
+const fits = Number(process.versions.node.split('.')[0]) >= 24
+const node = ownNode() || (fits ? process.execPath : fetchedNode())
 
 function ownNode() {
   try {
-    const manifest = require.resolve(`node-${windows ? 'win' : process.platform}-${process.arch}/package.json`)
+    const manifest = require.resolve(`${nodePackage}/package.json`)
     const path = join(dirname(manifest), 'bin', windows ? 'node.exe' : 'node')
     return existsSync(path) ? path : undefined
   } catch {
@@ -21,15 +22,22 @@ function ownNode() {
   }
 }
 
-if (!known && Number(process.versions.node.split('.')[0]) < 24) {
-  console.error(
-    `This needs Node 24, and this is ${process.version}. npm brings a fitting one unless it is told to omit optional dependencies: install with --include=optional`,
-  )
-  process.exit(1)
+// The published package brings no Node, because most machines have one. npm keeps what it fetches in its own cache.
+function fetchedNode() {
+  const version = require('../package.json').optionalDependencies[nodePackage]
+  console.error(`This needs Node 24, and this is ${process.version}: npm fetches ${nodePackage} ${version}, once.`)
+  try {
+    const words = ['exec', '--yes', `--package=${nodePackage}@${version}`, '--', 'node', '-p', 'process.execPath']
+    const stdio = ['ignore', 'pipe', 'inherit']
+    return execFileSync('npm', words, { encoding: 'utf8', stdio, shell: windows }).trim()
+  } catch {
+    console.error('npm could not fetch it. Install Node 24 or later: https://nodejs.org')
+    process.exit(1)
+  }
 }
 
 // The channel carries no messages: it closes when this process ends in whatever way, and the gateway then stops.
-const child = spawn(known ? own : process.execPath, process.argv.slice(2), {
+const child = spawn(node, process.argv.slice(2), {
   stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
 })
 // A signal may come to this process alone, or to its whole group. The gateway takes the copy of a signal that its group

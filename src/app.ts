@@ -19,6 +19,7 @@ import { userTopic } from './durable/events/notifier.ts'
 import { createLedgerAudit } from './durable/ledger/audit.ts'
 import { holdNotice } from './durable/time/money-hold.ts'
 import { createMaintenance } from './durable/upkeep/maintenance.ts'
+import { landingHeaders, landingPage } from './edges/oauth/landing-page.ts'
 import { createOAuthEdge, type OAuthEdgeDeps } from './edges/oauth/provider/oauth-edge.ts'
 import { createProxyEdge, proxiedMetadata } from './edges/oauth/provider/proxy-edge.ts'
 import { serverMetadata } from './edges/oauth/provider/server-metadata.ts'
@@ -30,7 +31,7 @@ import { personOf } from './store/person-of-user.ts'
 type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 
 export type DoorDeps = InvocationDeps &
-  Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
+  Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer' | 'landing'> &
   Omit<McpEdgeDeps, 'invocation'> & {
     /** Opens a file by its signed address; absent if nothing stores files. */
     openFile?: OpenFile
@@ -72,6 +73,7 @@ export function doorDepsOf(composed: Composed): DoorDeps {
     isLinked: async (userId) => (await personOf(db, userId))?.contestedAt === null,
     onUserEvents: (userId, listener) => taskEngine.notifier.on(userTopic(userId), listener),
     version: release,
+    isLocal: config.ENVIRONMENT === 'local',
     metrics: openMetrics(composed),
     baseUrl,
     log,
@@ -119,9 +121,14 @@ export async function openDoors(deps: DoorDeps) {
   const { oauth } = deps
   const authorizationServer =
     oauth && openAuthorizationServer({ ...deps, ...oauth, invocation, limits: invocation.limits })
+  const hasPages = authorizationServer?.hasPages === true
   const http = await openHttpEdge({
     ...deps,
     invocation,
+    landing: {
+      html: () => landingPage({ ...deps, baseUrl: deps.baseUrl(), hasPages }),
+      headers: landingHeaders(),
+    },
     webDoors: [mcp, ...pageDoors(deps, invocation.limits)],
     ...(authorizationServer && { authorizationServer }),
   })

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { lateArrivalMs } from '#features/predmkt/unknown-outcome.ts'
 import { rpcAt } from '#world/evm/rpc.ts'
 import type { Address } from '#world/polymarket/chain/chain-terms.ts'
 import type { Effects } from '../../world/conformance/prediction/prediction-world.ts'
@@ -21,7 +22,7 @@ import { eventually } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { cashOf, type Ended, micros, predictionVenue } from '../journeys/predmkt-calls.ts'
 import { worldOf } from '../journeys/world.ts'
-import { bySize, proofSeed } from '../proof/support/seed.ts'
+import { bySize, isShort, proofSeed } from '../proof/support/seed.ts'
 import {
   confirmedFills,
   expectedProfit,
@@ -49,7 +50,8 @@ const size = bySize({
 })
 /** Times of the venue in thousandths of those of its worst preset. */
 const pace = bySize({ short: 0.08, full: 0.5, nightly: 1 })
-const settleMs = bySize({ short: 90_000, full: 300_000, nightly: 900_000 })
+/** An order whose repetition is refused after a lost reply is looked up for a while before it ends. */
+const settleMs = lateArrivalMs + bySize({ short: 60_000, full: 300_000, nightly: 900_000 })
 /** Every fifth user has so little that orders compete for it. */
 const cashOfUser = (number: number) => (number % 5 === 4 ? '30' : '600')
 
@@ -375,7 +377,6 @@ const orderTasks = async ({ admin }: CrashApp): Promise<TaskRow[]> =>
 async function calm(now: Storm): Promise<Effects> {
   const { app, venue, traders } = now
   let round = 0
-  const endResting = () => eventually(noneRests, 'no order rests', settleMs)
   const noneRests = async () => {
     const { orders } = await effectsOf(venue)
     const open = new Set(
@@ -394,22 +395,19 @@ async function calm(now: Storm): Promise<Effects> {
         body: { cancel_all: true },
         key: `calm-${round}-${trader.wallet}`,
       })
-    return busy.length === 0 || undefined
+    return busy.length === 0
   }
-  await endResting()
   const running = async () =>
     (
       await app.admin.query(
         `select id, kind, step, state, data from task where status in ('pending', 'running') limit 5`,
       )
     ).rows
-  await eventually(async () => (await running()).length === 0 || undefined, 'tasks end', settleMs).catch(
-    async (cause: unknown) => {
-      throw new Error(`still open: ${JSON.stringify(await running())}`, { cause })
-    },
-  )
-  // A task that was running may have placed an order meanwhile.
-  await endResting()
+  // A task that was running may have placed an order meanwhile, and an exit may have begun another task.
+  const isCalm = async () => (await noneRests()) && (await running()).length === 0 && (await noneRests())
+  await eventually(isCalm, 'nothing rests or runs', settleMs).catch(async (cause: unknown) => {
+    throw new Error(`still open: ${JSON.stringify(await running())}`, { cause })
+  })
   await eventually(async () => (await effectsOf(venue)).openTrades === 0 || undefined, 'trades end', settleMs)
   return effectsOf(venue)
 }
@@ -575,6 +573,9 @@ test(`${size.orders} orders of ${size.users} users in a storm: each at most once
     `${ids.length} orders in ${seconds.toFixed(1)} s, ${rows.length - ids.length} exits, ${pool.kills()} kills; trades: ${JSON.stringify(seen)}; refused: ${JSON.stringify(now.refused)}; tasks: ${JSON.stringify(counts)}; spells: ${names.length}`,
   )
   assert.equal(pool.kills(), size.kills)
-  for (const name of ['minted', 'swapped', 'failed', 'confirmed', 'v1', 'v2'])
+  // In a short run it is left to chance whether a buyer meets a seller.
+  for (const name of ['minted', 'failed', 'confirmed', ...(isShort ? [] : ['swapped'])])
     assert.ok((seen[name] ?? 0) > 0, `no ${name}`)
+  for (const protocol of ['v1', 'v2'])
+    assert.ok((seen[protocol] ?? 0) + (seen[`${protocol}NegRisk`] ?? 0) > 0, `no ${protocol}`)
 })

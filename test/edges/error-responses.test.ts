@@ -96,11 +96,18 @@ test('an unknown path is answered with the nearest one, and a wrong method with 
     assert.equal((await sendRequest(app.url, route)).body.detail, sentence, route.slice(0, 60))
 })
 
-test('the root path redirects a browser to the reference and answers a program with links', async () => {
+test('the root path has a page for a browser and answers a program with links', async () => {
   const headers = { authorization: undefined }
   const browser = { ...headers, accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
-  const page = await sendRequest(app.url, 'GET /', { headers: browser })
-  assert.deepEqual([page.status, page.headers.get('location')], [302, '/docs'])
+  const page = await fetch(app.url, { headers: { accept: browser.accept } })
+  const html = await page.text()
+  assert.deepEqual(
+    [page.status, page.headers.get('content-type'), page.headers.get('vary')?.includes('Accept')],
+    [200, 'text/html; charset=utf-8', true],
+  )
+  for (const words of ['Release ', 'This is a local world', `${app.url}/mcp`, 'href="/docs"'])
+    assert.ok(html.includes(words), `${words}: ${html.slice(-1_500)}`)
+  assert.doesNotMatch(html, /oauth\/account/, 'nobody signs in here')
   const { status, body, headers: sent } = await sendRequest(app.url, 'GET /', { headers })
   assert.equal(status, 200)
   assert.equal(sent.get('content-type'), 'application/json; charset=utf-8')
@@ -119,7 +126,7 @@ test('the root path redirects a browser to the reference and answers a program w
   assert.equal((await sendRequest(app.url, 'GET /', { headers: again })).status, 304)
   const head = await sendRequest(app.url, 'HEAD /', { headers })
   assert.deepEqual([head.status, head.text], [200, ''])
-  assert.equal((await sendRequest(app.url, 'HEAD /', { headers: browser })).status, 302)
+  assert.equal((await sendRequest(app.url, 'HEAD /', { headers: browser })).status, 200)
   const options = await sendRequest(app.url, 'OPTIONS /', { headers })
   assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS'])
   assert.equal((await sendRequest(app.url, 'POST /', { headers })).status, 405)

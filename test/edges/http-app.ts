@@ -262,6 +262,7 @@ export async function createHttpApp(deps: Partial<DoorDeps> & { streams?: Stream
     trustProxy: [],
     corsOrigins: ['https://app.example'],
     version: '0.0.0',
+    isLocal: true,
     log,
     clock: systemClock,
     ...deps,

@@ -1,4 +1,4 @@
-/** The package as it is published. */
+/** The packages as they are published. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,11 +6,11 @@ import { promisify } from 'node:util'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Builds the package in a new folder, and returns the path of its tarball. */
-export async function packPackage(folder: string): Promise<string> {
+/** Builds both packages in a new folder, and returns the paths of their tarballs. */
+export async function packPackages(folder: string): Promise<{ gateway: string; sdk: string }> {
   const release = [join(root, 'scripts/release.ts'), folder]
   const { stdout } = await promisify(execFile)(process.execPath, release, { cwd: root })
-  const tarball = /(\S+\.tgz) /.exec(stdout)?.[1]
-  if (!tarball) throw new Error(`nothing was packed: ${stdout}`)
-  return tarball
+  const [gateway, sdk] = [...stdout.matchAll(/(\S+\.tgz) /g)].map(([, path]) => path)
+  if (!gateway || !sdk) throw new Error(`two packages were expected: ${stdout}`)
+  return { gateway, sdk }
 }

@@ -13,7 +13,7 @@ type Operation = {
 }
 type OpenApi = {
   openapi: string
-  info: { version: string }
+  info: { version: string; description: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object>; securitySchemes: Record<string, object> }
 }
@@ -53,6 +53,7 @@ describe('the gateway describes itself', () => {
     const openapi = (await get<OpenApi>('/openapi.json')).body
     assert.match(openapi.openapi, /^3\.1/)
     assert.equal(openapi.info.version, '1.0.0')
+    assert.match(openapi.info.description, /^\*\*Release \d+\.\d+\.\d+, in a local world:\*\* /)
     const operations = operationsOf(openapi)
     const { protocols, ...sections } = capabilities
     assert.deepEqual(protocols, ['http', 'sse', 'mcp'])

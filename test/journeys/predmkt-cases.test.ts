@@ -78,11 +78,11 @@ describe('the cases of the complaints about prediction markets, on both protocol
     (await venue<VenueRecord>('GET', `/effects?wallet=${of}`)).orders.filter(
       (each) => each.side === side && each.conditionId === market.condition_id,
     )
-  const sharesOf = async (market: Market): Promise<bigint> => {
+  const sharesOf = async (market: Market, of = wallet): Promise<bigint> => {
     const id = outcomeOf(market)
     const { shares } = await venue<{ shares: Record<string, string> }>(
       'GET',
-      `/balances?wallet=${wallet}&tokens=${id}`,
+      `/balances?wallet=${of}&tokens=${id}`,
     )
     return micros(shares[id]!)
   }
@@ -137,6 +137,31 @@ describe('the cases of the complaints about prediction markets, on both protocol
       assert.equal((await ordersOf(market, 'BUY')).length, bought + 1, 'it was not bought again')
       assert.deepEqual(await openOrdersOf(ada), [], 'there is nothing to protect')
       await dial({ preset: 'quiet' })
+    }
+  })
+
+  test('what a sale leaves waits for its settlement, and is no missing position meanwhile', async () => {
+    const trader = await newTrader('40')
+    const { safe_address: own } = await statusOf(trader)
+    for (const market of markets) {
+      const { result } = await executed(trader, '/predmkt/order', buyTerms(market, '8'))
+      const sale = (units: bigint) => ({
+        outcome_id: outcomeOf(market),
+        side: 'SELL',
+        order_type: 'FAK',
+        amount_shares: String(Number(units) / 1e6),
+      })
+      const rest = micros('5')
+      await dial({ confirmDelay: always(5_000) })
+      const first = sellable(result.settled_shares!) - rest
+      const task = await accept(trader, '/predmkt/order', sale(first))
+      const left = micros(result.settled_shares!) - first
+      await eventually(async () => (await sharesOf(market, own)) === left || undefined, 'the chain has it')
+      const { status, body } = await trader.call('POST /predmkt/order', { body: sale(rest) })
+      assert.deepEqual([status, body.code], [409, 'shares_not_settled'], JSON.stringify(body))
+      assert.equal((await endOf(trader, task)).outcome, 'executed')
+      await dial({ preset: 'quiet' })
+      await executed(trader, '/predmkt/order', sale(rest))
     }
   })
 

@@ -59,6 +59,29 @@ describe('a quota of the relayer that is used up', () => {
     await venue('POST', '/relayer-quota', { resetsInMs: 0 })
   })
 
+  test('requests at the same time use up no more than the allowance', async () => {
+    const person = await newcomer()
+    await executed(person, '/predmkt/setup')
+    const { safe_address: wallet } = await statusOf(person)
+    await venue('POST', '/credit', { wallet, token: 'pusd', amount: '20' })
+    const withdraw = () =>
+      person.call<Ended>('POST /predmkt/withdraw', { body: { amount_usdc: '1', token: 'pusd' } })
+    const replies = await Promise.all(Array.from({ length: 8 }, withdraw))
+    const ends = await Promise.all(
+      replies.map(async ({ status, body }) => {
+        if (status === 429) return 'rate_limited'
+        const ended = (await person.ended(body.task_id)) as unknown as Ended
+        return ended.outcome === 'executed' ? 'executed' : ended.error?.code
+      }),
+    )
+    const executions = 6 - actionsPerUser
+    assert.deepEqual(
+      ends.toSorted(),
+      Array.from({ length: 8 }, (_, at) => (at < executions ? 'executed' : 'rate_limited')),
+    )
+    await venue('POST', '/relayer-quota', { resetsInMs: 0 })
+  })
+
   test('a withdrawal that waits for the quota for many hours ends by itself, and counts as one action', async () => {
     const person = await newcomer()
     await executed(person, '/predmkt/setup')

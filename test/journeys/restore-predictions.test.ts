@@ -218,6 +218,7 @@ test('withdrawals and redemptions after the backup are found, and none of them i
     redemption('after-redeem', 1),
   ]
   const [waiting, later] = [requests.slice(0, 3), requests.slice(3)]
+  const lost = withdrawal('lost', '5', 'pusd')
   const type = '/v1/account/transactions/params'
   await venue('POST', '/faults', { effect: 'status', status: 500, endpoint: 'relayer', type })
   const tasks = new Map<string, Ended>()
@@ -226,7 +227,8 @@ test('withdrawals and redemptions after the backup are found, and none of them i
   await venue('DELETE', '/faults')
   const ends = new Map<string, Ended>()
   for (const { key } of waiting) ends.set(key, await endOf(before, tasks.get(key)!))
-  for (const request of later) ends.set(request.key, await endOf(before, await accepted(before, request)))
+  for (const request of [...later, lost])
+    ends.set(request.key, await endOf(before, await accepted(before, request)))
   const wallet = (await statusOf(before)).safe_address
   const truthOf = () =>
     Promise.all(
@@ -259,6 +261,11 @@ test('withdrawals and redemptions after the backup are found, and none of them i
     if (row) assert.equal(row.by, 'us', key)
   }
   assert.deepEqual(await truthOf(), truth, 'nothing has moved again')
+
+  const other = await endOf(person, await accepted(person, { ...lost, key: 'another' }))
+  const again = await endOf(person, await accepted(person, lost))
+  assert.equal(again.result.tx_hash?.toLowerCase(), ends.get('lost')!.result.tx_hash?.toLowerCase())
+  assert.notEqual(other.result.tx_hash?.toLowerCase(), again.result.tx_hash?.toLowerCase())
 })
 
 test('sales after the backup belong to the purchase whose exit made them, or to none, and no exit sells twice', async () => {
@@ -296,7 +303,12 @@ test('sales after the backup belong to the purchase whose exit made them, or to 
   await eventually(async () => (await sold()).length === 1 || undefined, 'the later purchase was sold')
   await eventually(async () => (await watched(before)).join() === '0.2' || undefined, 'its stop has ended')
   const byHand = { ...outcome, side: 'SELL', order_type: 'FAK', amount_shares: '5' }
-  await executed(before, '/predmkt/order', byHand)
+  const sale = await eventually(async () => {
+    const { body } = await before.call<Ended & { code?: string }>('POST /predmkt/order', { body: byHand })
+    return body.code === 'shares_not_settled' ? undefined : body
+  }, 'the sale of the stop is settled')
+  assert.ok(sale.task_id, JSON.stringify(sale))
+  assert.equal((await before.ended(sale.task_id)).outcome, 'executed')
   const made = await sold()
   assert.deepEqual(made, [sellable(text(late)), micros('5')])
 

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
 import { connectionProxy } from '../harness/connection-proxy.ts'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
-import { packPackage } from '../harness/packed-package.ts'
+import { packPackages } from '../harness/packed-package.ts'
 import { password } from '../oauth/oauth-app.ts'
 import type { SdkPage } from './sdk-page.ts'
 import { servePages } from './sdk-page-server.ts'
@@ -24,9 +24,9 @@ let foreignOrigin: string
 
 before(async () => {
   if (skip) return
-  const tarball = await packPackage(join(folder.path, 'release'))
-  const pages = parts.use(await servePages(tarball, folder.path))
-  const foreign = parts.use(await servePages(tarball, folder.path))
+  const { sdk } = await packPackages(join(folder.path, 'release'))
+  const pages = parts.use(await servePages(sdk, folder.path))
+  const foreign = parts.use(await servePages(sdk, folder.path))
   origin = pages.origin
   foreignOrigin = foreign.origin
   gateway = parts.use(await freshGateway({ CORS_ORIGINS: origin }))

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 const html = `<!doctype html>
 <title>Page</title>
-<script type="importmap">{"imports": {"portico/sdk": "/sdk/sdk.js"}}</script>
+<script type="importmap">{"imports": {"portico-sdk": "/sdk/sdk.js"}}</script>
 <script type="module" src="/page.js"></script>
 `
 

@@ -17,7 +17,7 @@ import {
   signOut,
   ValidationError,
   webTokenStore,
-} from 'portico/sdk'
+} from 'portico-sdk'
 
 type PageStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>
 declare const location: { href: string; origin: string; pathname: string; assign(url: string): void }

@@ -71,6 +71,16 @@ test('an app reads by default, and sees the tools of what its person has allowed
   }
 })
 
+test('an app that may only read is told so at first, and what its person can do about it', async () => {
+  for (const [allows, isTold] of [
+    [[], true],
+    [['trade'], false],
+  ] as const)
+    await eachClient(await connected(allows), async (client) => {
+      assert.equal(/allowed this connection to read alone/.test(client.instructions()), isTold, client.name)
+    })
+})
+
 test('a tool that the person has not allowed is refused, listed or not', async () => {
   await eachClient(await connected([]), async (client) => {
     const refused = errorOf(await client.call('tasks_cancel', { task_id: 'x' }))

@@ -83,6 +83,18 @@ async function prepare(person: Person) {
   await person.call('PUT /v1/policy', { body: { per_transaction_usd: '500' } })
   const recipient = { chain_id: base, address: friend, label: 'Friend <b>of</b> mine', agents: 'approval' }
   assert.equal((await person.call('POST /v1/recipients', { body: recipient })).status, 200)
+  await eventually(async () => {
+    const { items } = (
+      await person.call<{ items: { status: string; client_id: string | null }[] }>(
+        'GET /v1/tasks?kind=faucet_grant',
+      )
+    ).body
+    if (items[0]?.status !== 'completed') return undefined
+    assert.equal(items[0].client_id, null, 'the gateway itself made the grant')
+    return true
+  }, 'the faucet grant')
+  const deposit = await person.deposit('5', { query: '?wait=true' })
+  assert.match(String((deposit.body as { client_id?: string }).client_id), /./, 'the app asked for it')
   const hook = { url: 'http://127.0.0.1:9/events', types: ['task.completed'], description: 'Ledger' }
   assert.equal((await person.call('POST /v1/webhooks', { body: hook })).status, 200)
   return { agent, code }
@@ -141,6 +153,14 @@ for (const [size, options] of Object.entries(sizes))
     assert.match(await textOf(page, 'Recipients'), /Friend <b>of<\/b> mineWaits.*Counts in 23 hours/s)
     assert.ok((await textOf(page, 'Recipients')).includes(friend))
     assert.match(await textOf(page, 'Linked agents'), /Momentum bot/)
+    assert.match(await textOf(page, 'Money'), /Wallets and vault[\d,.]+ USD.*USDC.*In the vault, on/s)
+    const payIn = await textOf(page, 'Pay in')
+    for (const words of [person.evm, person.solana, 'On Solana', 'nothing here is worth anything'])
+      assert.ok(payIn.includes(words), payIn)
+    assert.match(
+      await textOf(page, 'Latest acts'),
+      /Earn deposit−5 USDC, \+[\d.]+ \w+By Attack · .*Faucet grant.*By this gateway, for you/s,
+    )
     assert.match(await textOf(page, 'Connected apps'), /Attack.*trades/s)
     assert.match(await textOf(page, 'Webhooks'), /Ledger.*127\.0\.0\.1:9/s)
 

@@ -145,7 +145,8 @@ test('each step of a sign-in writes a bounded number of rows and calls no upstre
       4,
       async () => (page = await browser.submit(page, 'code', { email, code: app.codeFor(email) })),
     ],
-    ['consent', 5, async () => (page = await browser.submit(page, 'allow', { manage: 'yes' }))],
+    // The consent makes the account: the user, two wallets, the first credits and the grant of the faucet.
+    ['consent', 18, async () => (page = await browser.submit(page, 'allow', { manage: 'yes' }))],
     [
       'code for tokens',
       2,
@@ -158,7 +159,7 @@ test('each step of a sign-in writes a bounded number of rows and calls no upstre
           code_verifier: verifier,
         })),
     ],
-    ['first call', 15, () => signUpUser(app, bearer().authorization)],
+    ['first call', 3, () => signUpUser(app, bearer().authorization)],
     ['userinfo', 0, () => get('/oauth/userinfo', bearer())],
     ['read', 0, () => get('/v1/user', bearer())],
     [

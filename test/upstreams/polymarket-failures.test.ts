@@ -330,7 +330,7 @@ test('the relayer’s refusals are distinguished: busy, quota, stale nonce, bloc
   const transfer = venue.money!.transferCall(owner, 1n)
   const send = async (nonceAhead = 0n, call = transfer) => {
     const action = walletBatch(wallet, [call], (await relayer.nonce(wallet)) + nonceAhead)
-    return relayer.submit(relayer.body(action, await sign(action)))
+    return relayer.submit(relayer.body(action, await sign(action), 'a test'))
   }
   const dial = (settings: object) => control('POST', '/realism', { relayer: settings })
   const quiet = { dailyQuota: 0, busyRate: 0, nonceMismatchRate: 0, precheckRate: 0, refusedTargets: [] }
@@ -409,6 +409,6 @@ test('an older wallet moves its dollars and shares to a deposit wallet', async (
   const back = venue.money!.transferSharesCall(safe.wallet, wallet.wallet, market, shares)
   const { relayer, walletBatch } = venue.setup!
   const action = walletBatch(safe, [back], await relayer.nonce(safe))
-  assert.equal((await submit(app, relayer.body(action, await sign(action)))).state, 'confirmed')
+  assert.equal((await submit(app, relayer.body(action, await sign(action), 'a test'))).state, 'confirmed')
   assert.deepEqual([await heldOf(wallet.wallet), await heldOf(safe.wallet)], [trade!.sizeUnits, 0n])
 })

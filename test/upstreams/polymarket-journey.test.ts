@@ -54,11 +54,11 @@ test('an account is set up step by step, without gas', async () => {
   assert.ok((await read(['v1', 'v2'])).every(({ isDone }) => isDone))
   const recent = await relayer.recent(owner)
   assert.deepEqual(
-    recent.map(({ nonce, state }) => [nonce, state]),
+    recent.map(({ nonce, state, metadata }) => [nonce, state, metadata]),
     [
-      [1n, 'confirmed'],
-      [0n, 'confirmed'],
-      [null, 'confirmed'],
+      [1n, 'confirmed', 'a test'],
+      [0n, 'confirmed', 'a test'],
+      [null, 'confirmed', null],
     ],
   )
 })

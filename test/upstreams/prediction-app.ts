@@ -117,7 +117,7 @@ export async function relayCalls(
 ): Promise<RelayState> {
   const { relayer, walletBatch } = setupOf(app.venue)
   const action = walletBatch(wallet, calls, await relayer.nonce(wallet))
-  return submit(app, relayer.body(action, await sign(action)))
+  return submit(app, relayer.body(action, await sign(action), 'a test'))
 }
 
 /** Opens an account, and does every step of the venue's setup. */

@@ -24,6 +24,13 @@ export const release = (held: Held, units: bigint, proceeds: bigint): void => {
   held.realized += proceeds - part
 }
 
+type Booked = ReturnType<typeof legsOf>[number]
+/** What a sale takes of the cost is rounded, so that the order within a moment counts: purchases first, then by ids. */
+const inOrder = (one: Booked, other: Booked): number => {
+  const keyOf = ({ trade, side, orderId }: Booked) => `${side} ${trade.id} ${orderId}`
+  return one.trade.matchMs - other.trade.matchMs || (keyOf(one) < keyOf(other) ? -1 : 1)
+}
+
 /** Books the confirmed trades of a wallet, in the order of their matches. */
 export function ledgerOf(
   effects: Pick<Effects, 'trades'>,
@@ -32,7 +39,7 @@ export function ledgerOf(
 ): Ledger {
   const ledger: Ledger = new Map()
   const tokens = new Map(markets.map(({ conditionId, tokens: pair }) => [conditionId, pair]))
-  for (const { trade, outcome, side, shares, cash, fee } of legsOf(effects, wallet)) {
+  for (const { trade, outcome, side, shares, cash, fee } of legsOf(effects, wallet).toSorted(inOrder)) {
     if (trade.status !== 'CONFIRMED') continue
     const held = heldOf(ledger, tokens.get(trade.conditionId)![outcome])
     if (side === 'SELL') release(held, micros(shares), micros(cash) - micros(fee))

@@ -212,7 +212,7 @@ const routes: ControlRoutes<ControlDeps> = {
   },
   'GET /realism': ({ realismControl }) => realismControl.current(),
   'POST /realism': ({ realismControl }, body) => {
-    realismControl.set(readRealism(body, realismControl.current()))
+    realismControl.set(readRealism(body, realismControl.current()), body)
     return realismControl.current()
   },
   'POST /realism/catch-up': ({ history }) => {

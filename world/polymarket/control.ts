@@ -108,7 +108,7 @@ const effects: Route = ({ engine }, _body, query) => {
     trades: [...state.trades.values()]
       .filter(({ taker, makers }) => [taker, ...makers].some((leg) => isOf(leg.wallet)))
       .map((trade) => ({
-        ...pick(trade, ['id', 'key', 'conditionId', 'status', 'hash', 'attempts', 'error']),
+        ...pick(trade, ['id', 'key', 'conditionId', 'status', 'hash', 'attempts', 'error', 'matchMs']),
         legs: [trade.taker, ...trade.makers].map((leg) => ({
           ...pick(leg, ['orderId', 'wallet', 'outcome', 'side']),
           shares: unitsText(leg.shares),
@@ -321,7 +321,7 @@ const accountRoutes: Record<string, Route> = {
 const dialRoutes: Record<string, Route> = {
   'GET /realism': ({ realism }) => realism.current(),
   'POST /realism': ({ realism }, body) => {
-    realism.set(readRealism(body, realism.current()))
+    realism.set(readRealism(body, realism.current()), body)
     return realism.current()
   },
   'POST /settle': async ({ settlement }) => {

@@ -79,7 +79,8 @@ export type SettingsControl<Settings> = {
   current: () => Settings
   /** False while every setting is that of `quiet`, so that an undisturbed read costs nothing. */
   isSet: () => boolean
-  set: (settings: Settings) => void
+  /** The sequences of random numbers go on, unless the request names a seed. */
+  set: (settings: Settings, request: Record<string, unknown>) => void
   /** One draw; each setting has its own sequence of random numbers, so that one does not shift another. */
   lagMs: (setting: LagNames<Settings>) => number
   isHit: (setting: keyof Settings, rate: number) => boolean
@@ -102,10 +103,10 @@ export const createSettingsControl = <Settings extends Seeded>(
   return {
     current: () => settings,
     isSet: () => JSON.stringify({ ...settings, seed: 0 }) !== JSON.stringify({ ...quiet, seed: 0 }),
-    set: (next) => {
+    set: (next, request) => {
       const before = settings
       settings = next
-      random = new Map()
+      if (request.seed !== undefined || next.seed !== before.seed) random = new Map()
       onChange(next, before)
     },
     lagMs: (setting) => {

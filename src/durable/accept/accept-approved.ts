@@ -48,7 +48,9 @@ export async function resumeTask(
 
 function acceptanceAfter(deps: IntakeDeps, waiting: Task, approved: ApprovedTask): Acceptance {
   const { id, user_id: userId, input, version, idempotency_key, execution_id } = waiting
-  const acceptance = buildAcceptance(deps, { ...approved, id, userId, input, leased: true })
+  const { asked_by_app: app } = waiting.data
+  const clientId = typeof app === 'string' ? { clientId: app } : {}
+  const acceptance = buildAcceptance(deps, { ...approved, ...clientId, id, userId, input, leased: true })
   // The accepted task has a version above every version of the waiting row, so that a run without its lease commits
   // nothing over the task.
   const task = { ...acceptance.task, version: version + 1, idempotency_key, execution_id }

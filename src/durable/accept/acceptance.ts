@@ -31,6 +31,8 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
+  /** The connected app that asked; absent if a key pair, a page of the gateway or the gateway itself did. */
+  clientId?: string
   /** The id under which executions of the task are looked up; the task's own id serves if this is absent. */
   executionId?: string
   request?: RecentRequest

@@ -6,7 +6,7 @@ import { kindKey, movesMoney, taskPriority } from '#durable/task/task-kinds.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import type { MoneyHolds } from '#durable/time/money-hold.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
-import type { Asker } from '#kernel/contract/caller.ts'
+import { type Asker, isOwnClient } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { ApprovalRequired } from '#kernel/task/approval.ts'
 import type { Admission, TaskKind } from '#kernel/task/task.ts'
@@ -135,7 +135,7 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 
 async function accept(
   { intake, runner, notifier, localEvents }: TaskAdmitterDeps,
-  { input, asker: { userId, executionId, run }, keyed, kind, request }: KnownRequest,
+  { input, asker: { userId, executionId, run, clientId }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
   using slot = runner.reserve(taskPriority(kind, { parent_id: run?.run ?? null, input }), userId)
@@ -148,6 +148,7 @@ async function accept(
     leased: slot !== undefined,
     ...(executionId !== undefined && { executionId }),
     ...(run && { parentId: run.run }),
+    ...(clientId !== undefined && !isOwnClient(clientId) && { clientId }),
     ...(request && { request }),
   }
   const { task, committedEvents, signed } = await intake.accept(wanted)

@@ -27,7 +27,7 @@ export function buildAcceptance(deps: BuildDeps, wanted: NewTask): Acceptance {
 }
 
 function buildTask({ clock, random, isReplicated }: BuildDeps, wanted: NewTask): Task {
-  const { userId, kind, input, admission, key, parentId, executionId, leased } = wanted
+  const { userId, kind, input, admission, key, parentId, executionId, clientId, leased } = wanted
   const at = clock.now()
   const isMarked = movesMoney(kind) && isReplicated?.() === false
   return {
@@ -40,7 +40,11 @@ function buildTask({ clock, random, isReplicated }: BuildDeps, wanted: NewTask):
     state: wanted.state ?? 'accepted',
     outcome: null,
     step: admission.first,
-    data: isMarked ? { ...admission.data, not_replicated: true } : admission.data,
+    data: {
+      ...admission.data,
+      ...(clientId !== undefined && { asked_by_app: clientId }),
+      ...(isMarked && { not_replicated: true }),
+    },
     input,
     result: null,
     error: null,

@@ -8,7 +8,13 @@ import { approvalStep, type Task } from '#durable/task/task-row.ts'
 import { toTaskBrief } from '#durable/task/task-view.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import { later } from '#kernel/clock.ts'
-import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/contract/caller.ts'
+import {
+  type ActScope,
+  type Asker,
+  type Caller,
+  isOwnClient,
+  pagesClientId,
+} from '#kernel/contract/caller.ts'
 import { budgetSpent, conflict, Fault } from '#kernel/contract/fault.ts'
 import { sha256, uuidv7 } from '#kernel/id.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
@@ -124,6 +130,7 @@ async function storeRequest(
   { operation, userId, kind, input, intent, key, executionId, request }: WantedRequest,
 ): Promise<{ id: string; readers: string[] }> {
   const { intake, clock, random } = deps
+  const { client_id: clientId } = intent
   const now = clock.now()
   const expiresAt = later(now, waitMs)
   const id = uuidv7(now, random)
@@ -147,7 +154,7 @@ async function storeRequest(
     confirm_url: approvers.page(approval.approval_id) ?? null,
   }
   await lockRequests(tx, userId)
-  await assertRoom(tx, userId, { clientId: intent.client_id, now })
+  await assertRoom(tx, userId, { clientId, now })
   const requested = approvalEvent('approval.requested', approval)
   const accept = () =>
     intake.enqueue(tx, {
@@ -163,6 +170,7 @@ async function storeRequest(
       },
       ...(key && { key }),
       ...(executionId !== undefined && { executionId }),
+      ...(clientId !== null && !isOwnClient(clientId) && { clientId }),
       ...(request && { request }),
       state: 'awaiting_approval',
       runAt: expiresAt,

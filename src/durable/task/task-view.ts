@@ -94,6 +94,7 @@ export function toTaskFullView(task: Task): TaskFullView {
       !effectStates.includes(task.state) &&
       task.data.is_signed !== true,
     parent_task_id: task.parent_id,
+    client_id: (task.data.asked_by_app ?? null) as string | null,
     created_at: task.created_at.toISOString(),
     updated_at: task.updated_at.toISOString(),
     completed_at: task.completed_at?.toISOString() ?? null,

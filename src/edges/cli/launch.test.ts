@@ -14,16 +14,16 @@ require(${JSON.stringify(launcher)})`
 }
 
 test('a Node that is too old gets one sentence', () => {
-  for (const version of ['12.22.12', '18.20.8', '20.9.0']) {
+  for (const version of ['12.22.12', '18.20.8', '20.19.5', '22.18.0']) {
     const { status, stdout, stderr } = launchOn(version)
     assert.deepEqual(
       [status, stdout, stderr],
-      [1, '', `portico needs Node 20.12 or later, and this is v${version}.\n`],
+      [1, '', `portico needs Node 22.19 or later, and this is v${version}.\n`],
     )
   }
 })
 
 test('a newer Node goes on to the command line', () => {
   // Only the package has a main.js; the folder of the sources has none.
-  for (const version of ['20.12.0', '22.1.0', '24.0.0']) assert.match(launchOn(version).stderr, /main\.js/)
+  for (const version of ['22.19.0', '24.0.0']) assert.match(launchOn(version).stderr, /main\.js/)
 })

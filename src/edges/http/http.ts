@@ -30,12 +30,13 @@ import { createJsonSender, type SendJson } from './json-answer.ts'
 import { scraper, serveMetrics } from './metrics-scrape.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
 import { openapiText } from './openapi.ts'
+import { releaseNote } from './openapi-intro.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
 import { type RequestContext, type RequestContexts, requestContexts } from './request-context.ts'
 import { isRequestLogged, logRequest, traceIdOf } from './request-log.ts'
 import { type HttpMetrics, httpMetrics } from './request-metrics.ts'
-import { serveRoot } from './root-page.ts'
+import { type Landing, serveRoot } from './root-page.ts'
 import { createRouteTable, type RouteTable } from './route-table.ts'
 import type { EventStream } from './sse.ts'
 import { createClientErrors } from './unparsable-requests.ts'
@@ -50,6 +51,10 @@ export type HttpEdgeDeps = {
   health: () => Health | Promise<Health>
   /** The base URL is a function because a port of 0 is known only after listening. */
   baseUrl: () => string
+  version: string
+  /** Whether chains, venues and money are those of the local world. */
+  isLocal: boolean
+  landing: Landing
   trustProxy: readonly string[]
   corsOrigins: readonly string[]
   log: Log
@@ -114,7 +119,7 @@ export async function openHttpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
       .then(() => void notFound(request, reply, { routes, hints }))
       .catch(next)
   })
-  const documentText = openapiText(operations)
+  const documentText = openapiText(operations, releaseNote(deps))
   serveDocument(fastify, {
     guards: guardRead,
     path: '/openapi.json',
@@ -136,7 +141,7 @@ export async function openHttpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     hints,
   })
   serveDocs(fastify, guardRead)
-  serveRoot(fastify, guardRead, baseUrl)
+  serveRoot(fastify, guardRead, deps)
 
   return {
     fastify,

@@ -1,5 +1,11 @@
 /** The prose of the OpenAPI document, for a model or a person that reads nothing else. */
 
+/** `/docs` shows this first. The document has the version of the interface, which is not that of the gateway. */
+export const releaseNote = ({ version, isLocal }: { version: string; isLocal: boolean }): string =>
+  isLocal
+    ? `**Release ${version}, in a local world:** the chains, venues, prices and money of this gateway are simulated on one machine, and nothing here is worth anything.`
+    : `**Release ${version}.**`
+
 export const introduction = `Portico is a trading and research gateway for agents and people. One API trades perpetual futures and spot markets, earns yield in USDC and holds wallets on EVM chains and Solana.
 
 ## Authentication

@@ -84,12 +84,19 @@ function tagsOf(operations: readonly Documented[]): Json[] {
 
 const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]
 
-/** The document is built for the URL of the gateway on the first request, and only its text is cached. */
-export function openapiText(operations: readonly Documented[]): (baseUrl: string) => string {
+/**
+ * The document is built for the URL of the gateway on the first request, and only its text is cached. `note` says which
+ * gateway serves it.
+ */
+export function openapiText(operations: readonly Documented[], note: string): (baseUrl: string) => string {
   const texts = new Map<string, string>()
+  const textAt = (baseUrl: string): string => {
+    const document = openapiOf(operations)
+    const info = { ...(document.info as Json), description: `${note}\n\n${introduction}` }
+    return JSON.stringify({ ...document, info, servers: serversAt(baseUrl) })
+  }
   return (baseUrl) => {
-    const text =
-      texts.get(baseUrl) ?? JSON.stringify({ ...openapiOf(operations), servers: serversAt(baseUrl) })
+    const text = texts.get(baseUrl) ?? textAt(baseUrl)
     texts.set(baseUrl, text)
     return text
   }

@@ -1,13 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Guard, serveDocument } from './document-routes.ts'
 
-/** The root path redirects a browser to the reference, and gives a program its first links. */
-export function serveRoot(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
-  const redirect = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (prefersHtml(request.headers.accept)) await reply.redirect('/docs', 302)
+/** The page that a browser gets at the root path. */
+export type Landing = { html: () => string; headers: Record<string, string> }
+
+/** The root path has a page for a browser, and gives a program its first links. */
+export function serveRoot(
+  fastify: FastifyInstance,
+  guard: Guard,
+  { baseUrl, landing }: { baseUrl: () => string; landing: Landing },
+): void {
+  const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (prefersHtml(request.headers.accept)) await reply.headers(landing.headers).send(landing.html())
   }
   const text = () => JSON.stringify(links(baseUrl()))
-  serveDocument(fastify, { guards: [guard, varyOnAccept, redirect], path: '/', text })
+  serveDocument(fastify, { guards: [guard, varyOnAccept, show], path: '/', text })
 }
 
 async function varyOnAccept(_request: FastifyRequest, reply: FastifyReply): Promise<void> {

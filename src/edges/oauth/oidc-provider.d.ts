@@ -25,6 +25,7 @@ declare module 'oidc-provider' {
     clientName?: string
     applicationType: string
     clientIdMetadataDocument?: boolean
+    postLogoutRedirectUriAllowed(uri: string): boolean
   }
   type GrantProperties = Pick<Grant, 'openid' | 'resources'> & { accountId: string; clientId: string }
   export type Grant = {

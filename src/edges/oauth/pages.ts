@@ -290,8 +290,9 @@ export function consentPage(view: Consent): string {
   )
 }
 
-export const errorPage = (sentence: string, code: string): string =>
+/** `code` is for the makers of the app; `isSignIn` is false for a page on which nobody signs in. */
+export const errorPage = (sentence: string, code: string, { isSignIn = true } = {}): string =>
   page(
     'Something is wrong',
-    `<h1>This sign-in cannot go on</h1><p class="soft">${escapeHtml(sentence)}</p><p class="small soft">Error: ${escapeHtml(code)}. Go back to the app and start again.</p>`,
+    `<h1>${isSignIn ? 'This sign-in cannot go on' : 'This cannot go on'}</h1><p class="soft">${escapeHtml(sentence)}</p><p class="small soft">Error: ${escapeHtml(code)}. Go back to the app and start again.</p>`,
   )

@@ -12,6 +12,8 @@ export const oauthPaths = {
   revoke: '/oauth/revoke',
   introspect: '/oauth/introspect',
   userinfo: '/oauth/userinfo',
+  /** Apps send the browser here, so that its session ends as well. */
+  signOut: '/oauth/sign-out',
   interaction: '/oauth/interaction',
   account: '/oauth/account',
   link: '/oauth/account/link',

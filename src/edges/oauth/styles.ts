@@ -38,7 +38,7 @@ form[data-kind] .quiet{margin-top:0}
 .rows{gap:0;border:1px solid var(--line);border-radius:12px;overflow:hidden}.row{display:block;padding:14px 16px;position:relative}.row+.row{border-top:1px solid var(--line)}
 .what{display:grid;gap:2px;overflow-wrap:anywhere}.what>strong{padding-right:110px}.what .small svg{width:15px;height:15px;margin:0 6px -3px 0}
 summary{position:absolute;top:9px;right:10px;cursor:pointer;list-style:none;font-weight:600;font-size:.9rem;color:var(--accent);padding:5px 8px;border-radius:8px}summary::-webkit-details-marker{display:none}summary:hover{background:var(--tint)}summary:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-.confirm{border-top:1px solid var(--line);margin-top:12px;padding-top:12px}.confirm p{margin:0 0 10px}
+.below>summary{position:static;display:inline-block;margin-left:-8px}.confirm{border-top:1px solid var(--line);margin-top:12px;padding-top:12px}.confirm p{margin:0 0 10px}
 .bad{background:transparent;color:var(--bad);border-color:var(--bad)}.bad:hover{background:var(--bad-tint)}
 .empty{border:1px dashed var(--line);border-radius:12px;padding:14px 16px;font-size:.94rem}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}

@@ -6,7 +6,7 @@ import type { VenueMoney } from '#kernel/money/prediction-setup.ts'
 import type { PredictionMarket, SettlementState } from '#kernel/money/prediction-views.ts'
 import type { AccountRef, LedgerToken } from '#kernel/task/task.ts'
 import type { PredmktDeps } from './deps.ts'
-import { restingCash, restingShares, unsettledOf } from './store/order-store.ts'
+import { lockedShares, restingCash, unsettledOf } from './store/order-store.ts'
 
 /** What a wallet at the venue can spend: what the chain shows, less what open orders and running tasks hold. */
 
@@ -119,7 +119,10 @@ export async function sharesAfterSales(
   )
 }
 
-export type SpendableShares = Spendable & { unsettledUnits: bigint }
+export type SpendableShares = Spendable & {
+  /** What was bought and may still fail, and what is being sold: the chain may show that these have left already. */
+  unsettledUnits: bigint
+}
 
 export async function sharesOf(
   deps: BalanceDeps,
@@ -133,10 +136,13 @@ export async function sharesOf(
   const { db, venue, ledger } = deps
   const owner = { userId, venue: venue.name }
   const held = await ledger.balance(db, sharesAccount(deps, userId, outcomeId))
-  const [restingUnits, unsettled] = await Promise.all([
-    restingShares(db, owner, outcomeId),
+  const [locked, boughtUnits] = await Promise.all([
+    lockedShares(db, owner, outcomeId),
     unsettledOf(db, owner, outcomeId),
   ])
   const [units = 0n] = await chainShares(deps, wallet.wallet, [{ market, outcomeId }])
-  return { ...spendable(units, restingUnits, held), unsettledUnits: unsettled }
+  return {
+    ...spendable(units, locked.units, held),
+    unsettledUnits: boughtUnits + locked.leavingUnits + held.heldUnits,
+  }
 }

@@ -16,6 +16,8 @@ export type CancelTaskData = {
   exit_orders?: string[]
   /** Whether a request may have been sent: stored before the first one. */
   is_sent?: boolean
+  /** The version of the task after which no request was sent that got no answer; see `isEverySendAnswered`. */
+  answered_version?: number | null
   canceled?: string[]
   not_canceled?: Record<string, string>
   polls?: number

@@ -27,6 +27,7 @@ import {
   type OrderChange,
   openOrderRows,
 } from './store/order-store.ts'
+import { isEverySendAnswered } from './unknown-outcome.ts'
 
 /**
  * What the user wants is stored first: the exits end before their orders are cancelled, so that nothing places them
@@ -131,7 +132,7 @@ async function listOrders(deps: PredmktDeps, task: CancelTask): Promise<Result> 
   const known = named ?? []
   if (named !== null) {
     const ids = [...new Set([...known, ...exitOrders])]
-    return { next: 'send', data: { order_ids: ids, is_sent: ids.length > 0, polls: 0 } }
+    return { next: 'send', data: sendData(task, ids) }
   }
   const filter = {
     ...(market_id !== null && { marketId: market_id }),
@@ -149,7 +150,7 @@ async function listOrders(deps: PredmktDeps, task: CancelTask): Promise<Result> 
     const ids = [...new Set([...listed.map(({ orderId }) => orderId), ...own, ...exitOrders])]
     return {
       next: 'send',
-      data: { order_ids: ids, is_sent: ids.length > 0, polls: 0 },
+      data: sendData(task, ids),
       async writes(tx) {
         await lockAccount(tx, ownerOf(deps, task))
         await noteCancelAsked(tx, ownerOf(deps, task), ids)
@@ -163,19 +164,27 @@ async function listOrders(deps: PredmktDeps, task: CancelTask): Promise<Result> 
   }
 }
 
+const sendData = (task: CancelTask, ids: string[]): Partial<CancelTaskData> => ({
+  order_ids: ids,
+  is_sent: ids.length > 0,
+  polls: 0,
+  answered_version: answeredInClaim(task),
+})
+
+/** The next step of this claim follows the last answer; a step of another claim may follow a request without one. */
+const answeredInClaim = ({ version }: CancelTask): number => version - 1
+
 async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepContext): Promise<Result> {
   const { data, userId } = task
   const { order_ids: ids, canceled = [], not_canceled: refused = {} } = data
   const left = (ids ?? []).filter((id) => !canceled.includes(id) && !(id in refused))
   if (left.length === 0) return endCancel(deps, task, now)
+  const isAnswered = isEverySendAnswered(task, {})
+  const notSent = (text: string, afterMs: number | null): Result =>
+    later(task, { next: 'send', text, afterMs, ...(isAnswered && { answered_version: task.version }) })
   const budget = createRateBudget(deps, 'cancel')
   const blocked = await budget.blockedUntil(data.owner, { isExit: true, now })
-  if (blocked)
-    return later(task, {
-      next: 'send',
-      text: blocked.text,
-      afterMs: blocked.until.getTime() - now.getTime(),
-    })
+  if (blocked) return notSent(blocked.text, blocked.until.getTime() - now.getTime())
   const credentials = await credentialsOf(deps, userId)
   const batch = left.slice(0, batchMax)
   const reply = await deps.venue.cancelOrders(batch, credentials)
@@ -183,28 +192,31 @@ async function sendCancel(deps: PredmktDeps, task: CancelTask, { now }: StepCont
   switch (reply.type) {
     case 'answered':
       return afterAnswer(deps, task, { ...reply, batch, credentials, now })
-    case 'rejected': {
-      const failed = notExecuted({ code: reply.reason, message: reply.message, upstream: 'Polymarket' })
-      return {
-        ...withCancelLists(failed, afterRefusal(data, left, reply.message)),
-        writes: (tx) => scheduleSync(tx, ownerOf(deps, task), now),
-      }
-    }
+    case 'rejected':
+      return afterRefusal(deps, task, { refusal: reply, left, isAnswered, credentials, now })
     case 'later':
-      return later(task, { next: 'send', text: laterTexts[reply.reason], afterMs: reply.retryAfterMs })
-    default:
+      return notSent(laterTexts[reply.reason], reply.retryAfterMs)
+    case 'not_sent':
+      return notSent(unreachable, null)
+    case 'unknown':
       // A cancel that is sent twice cancels nothing else, so the same ids are sent again.
-      return later(task, { next: 'send', text: 'The venue cannot be reached', afterMs: null })
+      return later(task, { next: 'send', text: unreachable, afterMs: null })
   }
 }
 
-type Later = { next: CancelStep; text: string; afterMs: number | null }
-const later = (task: CancelTask, { next, text, afterMs }: Later): Result => {
+const unreachable = 'The venue cannot be reached'
+
+type Later = { next: CancelStep; text: string; afterMs: number | null; answered_version?: number }
+const later = (task: CancelTask, { next, text, afterMs, answered_version = undefined }: Later): Result => {
   const { park, data } = pollAgain(task, next, pollBackoff)
   return {
     park: { ...park, ...(afterMs !== null && { afterMs: Math.max(250, afterMs) }) },
     state: 'waiting',
-    data: { ...data, progress: { step: 1, of: 1, text } },
+    data: {
+      ...data,
+      progress: { step: 1, of: 1, text },
+      ...(answered_version !== undefined && { answered_version }),
+    },
   }
 }
 
@@ -224,10 +236,8 @@ async function afterAnswer(
   const { data } = task
   const isIn = (id: string) => canceled.some((each) => each.toLowerCase() === id.toLowerCase())
   const others = batch.filter((id) => !isIn(id))
-  // A request whose reply was lost, also by the end of the gateway, may have cancelled them.
-  const asked = others.slice(0, lookUpsMax)
-  const orders = await Promise.all(asked.map((id) => deps.venue.order(id, credentials)))
-  const before = asked.filter((_, at) => orders[at]?.status === 'canceled')
+  const statuses = await statusesOf(deps, others, credentials)
+  const before = others.filter((id) => statuses.get(id) === 'canceled')
   const ended = [...batch.filter(isIn), ...before]
   const refused = others.filter((id) => !before.includes(id))
   return {
@@ -238,23 +248,64 @@ async function afterAnswer(
         ...data.not_canceled,
         ...Object.fromEntries(refused.map((id) => [id, notCanceled[id] ?? 'The venue did not cancel it'])),
       },
+      answered_version: answeredInClaim(task),
     },
-    async writes(tx) {
-      const owner = ownerOf(deps, task)
-      await lockAccount(tx, owner)
-      for (const orderId of ended)
-        await changeOrder(tx, { orderId, owner, status: 'cancelled', isUnread: true, now })
-    },
+    writes: (tx) => noteEnds(deps, tx, task, { ended, now }),
   }
 }
 
-/** The refusal of the first request that the venue got says that none of its orders has ended. */
-function afterRefusal(data: CancelTaskData, left: readonly string[], message: string): CancelTaskData {
-  const { polls = 0, canceled = [], not_canceled: refused = {} } = data
-  const isFirst = polls === 0 && canceled.length === 0 && Object.keys(refused).length === 0
-  if (polls > 0) return data
-  const named = Object.fromEntries(left.map((id) => [id, message]))
-  return { ...data, is_sent: !isFirst, not_canceled: { ...refused, ...named } }
+/** What the venue shows of orders that it did not cancel now: a request without an answer may have cancelled them. */
+async function statusesOf({ venue }: PredmktDeps, ids: readonly string[], credentials: VenueCredentials) {
+  const asked = ids.slice(0, lookUpsMax)
+  const orders = await Promise.all(asked.map((id) => venue.order(id, credentials)))
+  return new Map(asked.map((id, at) => [id, orders[at]?.status]))
+}
+
+async function noteEnds(
+  deps: PredmktDeps,
+  tx: Tx,
+  task: CancelTask,
+  { ended, now }: { ended: readonly string[]; now: Date },
+): Promise<void> {
+  const owner = ownerOf(deps, task)
+  await lockAccount(tx, owner)
+  for (const orderId of ended)
+    await changeOrder(tx, { orderId, owner, status: 'cancelled', isUnread: true, now })
+}
+
+type Refused = {
+  refusal: { reason: string; message: string }
+  left: readonly string[]
+  /** Whether every request so far was answered, so that none of these orders has ended. */
+  isAnswered: boolean
+  credentials: VenueCredentials
+  now: Date
+}
+
+/** A refusal says nothing of an earlier request without an answer; the records of its orders do. */
+async function afterRefusal(
+  deps: PredmktDeps,
+  task: CancelTask,
+  { refusal: { reason, message }, left, isAnswered, credentials, now }: Refused,
+): Promise<Result> {
+  const { canceled = [], not_canceled: refused = {} } = task.data
+  const statuses = isAnswered ? new Map() : await statusesOf(deps, left, credentials)
+  const ended = left.filter((id) => statuses.get(id) === 'canceled')
+  // A record that still shows an order as open may lag behind the earlier request.
+  const remaining = isAnswered ? left : left.filter((id) => statuses.get(id) === 'matched')
+  const data: CancelTaskData = {
+    ...task.data,
+    is_sent: !isAnswered || canceled.length + Object.keys(refused).length > 0,
+    canceled: [...canceled, ...ended],
+    not_canceled: { ...refused, ...Object.fromEntries(remaining.map((id) => [id, message])) },
+  }
+  const writes = async (tx: Tx) => {
+    await noteEnds(deps, tx, task, { ended, now })
+    await scheduleSync(tx, ownerOf(deps, task), now)
+  }
+  if (ended.length === left.length) return { next: 'send', data: { canceled: data.canceled! }, writes }
+  const failed = notExecuted({ code: reason, message, upstream: 'Polymarket' })
+  return { ...withCancelLists(failed, data), writes }
 }
 
 async function endCancel(deps: PredmktDeps, task: CancelTask, now: Date): Promise<Result> {

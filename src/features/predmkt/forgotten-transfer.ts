@@ -10,9 +10,9 @@ import { isWalletTaken } from './store/account-store.ts'
 import { venueUnitsOf, type WithdrawTaskData } from './withdraw-admission.ts'
 
 /**
- * Finds the transfer of a withdrawal that this database has lost. A batch has no mark of its task, so the nonces of the
- * wallet say whether one is lost, and a transfer of the same amount that no task has recorded counts as the one: each
- * request then has one transfer, whichever is repeated first.
+ * Finds the transfer of a withdrawal that this database has lost. The nonces of the wallet say whether one is lost. The
+ * relayer lists the execution id of a batch; where it lists the batch no more, a transfer of the same amount that no task
+ * has recorded counts as the one: each request then has one transfer, whichever is repeated first.
  */
 
 type Deps = Pick<PredmktDeps, 'db' | 'venue' | 'chain'>
@@ -25,7 +25,7 @@ const blocksMax = 40_000n
 
 export async function findLostTransfer(
   deps: Deps,
-  { id, userId, data, createdAt }: Task,
+  { id, userId, executionId, data, createdAt }: Task,
 ): Promise<FoundRelay | 'taken' | undefined> {
   const { db, venue, chain } = deps
   const { wallet } = data
@@ -37,12 +37,16 @@ export async function findLostTransfer(
   )
   if (lost.length === 0) return undefined
   const listed = new Map<bigint, string>()
-  for (const { nonce, txHash, state } of await relayerOf(deps).recent(wallet.owner))
-    if (nonce !== null && txHash !== null && state !== 'failed') listed.set(nonce, txHash.toLowerCase())
+  const ofOthers = new Set<string>()
+  for (const { nonce, txHash, state, metadata } of await relayerOf(deps).recent(wallet.owner)) {
+    if (nonce === null || txHash === null || state === 'failed') continue
+    listed.set(nonce, txHash.toLowerCase())
+    if (known.has(nonce) || (metadata !== null && metadata !== executionId))
+      ofOthers.add(txHash.toLowerCase())
+  }
   const unlisted = lost.some((nonce) => !listed.has(nonce)) ? await transferHashes(deps, data) : []
-  const ofKnown = new Set([...listed].flatMap(([nonce, hash]) => (known.has(nonce) ? [hash] : [])))
   const hashes = [...new Set([...lost.flatMap((nonce) => listed.get(nonce) ?? []), ...unlisted])].filter(
-    (hash) => !ofKnown.has(hash),
+    (hash) => !ofOthers.has(hash),
   )
   // A transfer that was read may be that of a task that has not booked it yet: it books it as it releases the wallet.
   if (hashes.length > 0 && (await isWalletTaken(db, { userId, venue: venue.name }, id))) return 'taken'

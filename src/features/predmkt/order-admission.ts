@@ -226,7 +226,7 @@ function sharesShort(
   if (freeUnits + unsettledUnits >= sizeUnits)
     return new Fault(
       'shares_not_settled',
-      `Only ${free} shares are settled; the others were matched, and can still fail`,
+      `Only ${free} shares are settled and free; the trades of others can still fail`,
       { extras: { settled: free, unsettled: fromUnits(unsettledUnits, usdcDecimals) } },
     )
   if (freeUnits === 0n) return new Fault('no_position', 'There are no free shares of this outcome to sell')

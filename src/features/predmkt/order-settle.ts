@@ -43,12 +43,17 @@ function isSettled({ order, trades }: Finding, tradeIds: readonly string[]): boo
   )
 }
 
-type Known = { status: string | undefined; expiresAt: Date | null; isDelayed: boolean; now: Date }
+type Known = {
+  status: string | undefined
+  row: Pick<PredictionOrderRow, 'order_type' | 'size' | 'expires_at'>
+  isDelayed: boolean
+  now: Date
+}
 
 /** The state of the order; undefined while the venue's record lags or a match is delayed. */
 export function statusOf(
   { order, trades }: Finding,
-  { status, expiresAt, isDelayed, now }: Known,
+  { status, row, isDelayed, now }: Known,
 ): PredictionOrderStatus | undefined {
   switch (order?.status) {
     case 'live':
@@ -58,14 +63,20 @@ export function statusOf(
     case 'matched':
       return 'matched'
     case 'canceled':
-      return expiresAt !== null && expiresAt <= now ? 'expired' : 'cancelled'
+      return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'cancelled'
     case 'canceled_market_resolved':
       return 'resolved'
     case 'invalid':
       return 'unmatched'
     case undefined:
-      return status === 'matched' && trades.length > 0 ? 'matched' : undefined
+      return status === 'matched' && hasMatched(trades, row) ? 'matched' : undefined
   }
+}
+
+/** Whether trades show that an order has ended, without its record: what they leave of a limit order may rest. */
+function hasMatched(trades: Finding['trades'], { order_type: type, size }: Known['row']): boolean {
+  if (isImmediate(type)) return trades.length > 0
+  return sum(trades.map(({ sizeUnits }) => sizeUnits)) >= BigInt(size)
 }
 
 export async function settleOrder(
@@ -84,7 +95,7 @@ export async function settleOrder(
   if (!row) throw new Error(`the order ${orderId} has no row`)
   const { terms, order_status: known, delayed_until_ms: delayedUntilMs = 0 } = task.data
   const isDelayed = found.trades.length === 0 && now.getTime() < delayedUntilMs
-  const status = statusOf(found, { status: known, expiresAt: row.expires_at, isDelayed, now })
+  const status = statusOf(found, { status: known, row, isDelayed, now })
   // It came to the venue while everything was cancelled.
   const isUnwanted = row.cancel_asked && pollsOf(task) === 0 && found.order?.status === 'live'
   const cancel = { userId: task.userId, orderIds: [orderId], credentials, now }

@@ -20,6 +20,7 @@ import { isExposed } from '#kernel/task/task-state.ts'
 import { recordFoundEffect } from '#store/record-found-effect.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { PredmktDeps } from './deps.ts'
+import { assertRelays } from './relay-allowance.ts'
 import { type Found, nonceOnChain, outcomeOf, relayerOf } from './relay-outcome.ts'
 import { latestEffect, nonceKind, signEffect } from './signed-effect.ts'
 import { releaseWallet, setWaiting, takeWallet } from './store/account-store.ts'
@@ -53,7 +54,10 @@ export type RelayPlan<Data = RelayTaskData> = {
 /** A batch that the chain shows, and that has no effect in this database. */
 export type FoundRelay = { receipt: Receipt; nonce: bigint | null }
 export type RelayProof = { txHash: string | null; receipt: Receipt | null }
-type RelayDeps = Pick<PredmktDeps, 'venue' | 'chain' | 'policy' | 'signer' | 'nonces' | 'log'>
+type RelayDeps = Pick<
+  PredmktDeps,
+  'venue' | 'chain' | 'policy' | 'signer' | 'nonces' | 'log' | 'clock' | 'limits'
+>
 type RelayOptions<Data> = {
   /**
    * Whether the chain shows what the action does; `receipt` is that of the transaction that the relayer names. A word
@@ -202,7 +206,7 @@ type RelayResult<Names extends string> = StepResultOf<Partial<RelayTaskData>, Na
 
 async function signRelayed<Names extends string>(
   deps: RelayDeps,
-  task: Pick<RelayedTask, 'id' | 'userId' | 'data' | 'effects'>,
+  task: Pick<RelayedTask, 'id' | 'userId' | 'executionId' | 'data' | 'effects'>,
   plan: RelayPlan<RelayTaskData>,
   { now, steps }: { now: Date; steps: EffectNames<Names> },
 ): Promise<RelayResult<Names>> {
@@ -222,13 +226,16 @@ async function signRelayed<Names extends string>(
       bodyOf: (signature) =>
         action.type === 'create_wallet'
           ? relayer.createWalletBody(wallet.owner)
-          : relayer.body(action as RelayedAction, signature),
+          : relayer.body(action as RelayedAction, signature, task.executionId),
       ...(action.type === 'wallet_batch' && {
         validUntil: later(new Date(0), action.deadlineSeconds * 1_000),
       }),
       writes: async (tx) => {
         if (!(await takeWallet(tx, owner, task.id)))
           throw conflict('Another action of the wallet is in flight', walletBusy)
+        const isFirst = !task.effects.some(({ kind }) => kind === 'prediction_relay')
+        if (isFirst)
+          await assertRelays({ ...deps, db: tx }, task.userId, { isExit: plan.facts.exit, isSigning: true })
       },
     },
     {

@@ -45,6 +45,7 @@ const pending: RelayState = {
   error: null,
   nonce: 7n,
   signature: null,
+  metadata: null,
 }
 
 test('a batch that the relayer has lost is signed again once it can no longer run', async () => {

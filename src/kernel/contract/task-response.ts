@@ -102,6 +102,7 @@ export const taskDetails = {
   approval: Nullable(T.Object(approvalFields, { description: 'While the task waits for a person' })),
   cancellable: T.Boolean(),
   parent_task_id: TextOrNull,
+  client_id: Nullable(T.String({ description: 'The connected app that asked for it; null for others' })),
   created_at: Time,
   updated_at: Time,
   completed_at: TimeOrNull,

@@ -37,6 +37,8 @@ export type RelayState = {
   nonce: bigint | null
   /** Null for the creation of a wallet, and where the relayer does not show it. */
   signature: string | null
+  /** The text that the gateway sent with the action; null where the relayer does not show it. */
+  metadata: string | null
 }
 
 /** Actions without gas, through the operator's key at the venue's relayer. One may run at a time per wallet. */
@@ -44,7 +46,8 @@ export type VenueRelayer = {
   /** The nonce of the wallet's next action, as the relayer knows it. */
   nonce(wallet: VenueWallet): Promise<bigint>
   createWalletBody(owner: string): string
-  body(action: RelayedAction, signature: string): string
+  /** `metadata` is a text of ours, which the relayer lists with the action. */
+  body(action: RelayedAction, signature: string, metadata: string): string
   submit(body: string): Promise<RelayReply>
   state(relayId: string): Promise<RelayState | undefined>
   /** The relayer's latest actions of the owner, newest first: where a lost reply is looked up. */

@@ -22,7 +22,7 @@ export class ApprovalRequired extends Fault {
 
 const textMax = 240
 const figureMax = 80
-const costMax = 200
+const costMax = 280
 
 export const noFurtherCost = 'Nothing on top: the gateway pays the network fee'
 

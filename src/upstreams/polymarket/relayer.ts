@@ -20,13 +20,19 @@ const stateOf = (venueState: string): RelayState['state'] => {
   return venueState === 'STATE_FAILED' || venueState === 'STATE_INVALID' ? 'failed' : 'pending'
 }
 
-type Signed = { [K in 'type' | 'nonce' | 'signature']?: string | null }
+type Signed = { [K in 'type' | 'nonce' | 'signature' | 'metadata']?: string | null }
 /** The relayer lists a nonce for the creation of a wallet too, which has none. */
-const signedOf = ({ type, nonce, signature }: Signed): Pick<RelayState, 'nonce' | 'signature'> => {
+const signedOf = ({
+  type,
+  nonce,
+  signature,
+  metadata,
+}: Signed): Pick<RelayState, 'nonce' | 'signature' | 'metadata'> => {
   const isSigned = type !== 'WALLET-CREATE'
   return {
     nonce: isSigned && nonce && /^\d{1,78}$/.test(nonce) ? BigInt(nonce) : null,
     signature: (isSigned && signature) || null,
+    metadata: metadata || null,
   }
 }
 
@@ -50,7 +56,7 @@ export function createRelayer({ requests, relayerKey, clock }: RelayerDeps): Ven
     },
     createWalletBody: (owner) =>
       JSON.stringify({ from: owner, to: contracts.walletFactory, type: 'WALLET-CREATE' }),
-    body(action, signature) {
+    body(action, signature, metadata) {
       if (action.type === 'wallet_batch')
         return JSON.stringify({
           depositWalletParams: {
@@ -59,6 +65,7 @@ export function createRelayer({ requests, relayerKey, clock }: RelayerDeps): Ven
             depositWallet: action.wallet,
           },
           from: action.owner,
+          metadata,
           nonce: String(action.nonce),
           signature,
           to: contracts.walletFactory,
@@ -68,6 +75,7 @@ export function createRelayer({ requests, relayerKey, clock }: RelayerDeps): Ven
       return JSON.stringify({
         data,
         from: action.owner,
+        metadata,
         nonce: String(action.nonce),
         proxyWallet: action.safe,
         signature,

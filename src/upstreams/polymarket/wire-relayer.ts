@@ -18,6 +18,7 @@ export const RelayTransaction = T.Object({
   type: maybe(text),
   nonce: maybe(text),
   signature: maybe(text),
+  metadata: maybe(text),
 })
 /** The older list, which names its fields otherwise. */
 export const RelayTransactions = T.Array(
@@ -29,6 +30,7 @@ export const RelayTransactions = T.Array(
     type: maybe(text),
     nonce: maybe(text),
     signature: maybe(text),
+    metadata: maybe(text),
     errorMsg: maybe(text),
   }),
 )

@@ -57,11 +57,19 @@ const formPaths = [
   '/oauth/token',
   '/oauth/revoke',
   '/oauth/introspect',
+  '/oauth/sign-out',
+  '/oauth/sign-out/confirm',
   '/oauth/interaction/x/sign-in',
   '/oauth/interaction/x/allow',
 ]
 const rpcPaths = ['/mcp', '/mcp/messages?sessionId=01890000-0000-7000-8000-000000000000']
-const queryPaths = ['/oauth/authorize', '/oauth/callback', '/oauth/userinfo', '/oauth/interaction/x']
+const queryPaths = [
+  '/oauth/authorize',
+  '/oauth/sign-out',
+  '/oauth/callback',
+  '/oauth/userinfo',
+  '/oauth/interaction/x',
+]
 const queries = ['a=1&', 'scope=x%20&', '%u', 'redirect_uri=https://a.example/&', 'resource=x&']
 const queryBytes = 8_000
 

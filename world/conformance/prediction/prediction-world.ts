@@ -25,6 +25,7 @@ export type Trade = {
   hash: `0x${string}`
   attempts: number
   error: string | null
+  matchMs: number
   legs: Leg[]
   conditionId: string
 }

@@ -3,7 +3,7 @@ import { chosenCredits } from '#edges/oauth/chosen-credits.ts'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { isRefusedOrigin } from '#edges/oauth/provider/browser-request-checks.ts'
 import { accountClient, approvalsClient, returnPathOf } from '#edges/oauth/provider/page-clients.ts'
-import { findSession, type PageExchange } from '#edges/oauth/sign-in/browser-session.ts'
+import { findSession, type PageExchange, signOut } from '#edges/oauth/sign-in/browser-session.ts'
 import {
   type AnswerPage,
   answer,
@@ -16,7 +16,7 @@ import {
 } from '#edges/oauth/sign-in/page-session.ts'
 import type { CreatePersonKey } from '#features/auth/access-keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import { type Caller, ownClientIds } from '#kernel/contract/caller.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { createAccountActs, isNotice, notices } from './account-acts.ts'
 import { accountKeys } from './account-keys.ts'
@@ -116,10 +116,8 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
       await showAccount(asked, { notice: disconnectedText(external?.issuer) })
     },
     'sign-in': ({ reply }, { view = '' }) => pages.signIn(reply, { isRepeated: true }, view),
-    async 'sign-out'({ reply, session, person }) {
-      for (const clientId of ownClientIds) await connections.end(person.id, clientId)
-      // The session ends last, because without it the person could not repeat the sign-out.
-      await session.end()
+    async 'sign-out'({ reply, session }) {
+      await signOut(session, connections)
       leave(reply, 'browser')
     },
     async 'sign-out-everywhere'({ reply, person }) {

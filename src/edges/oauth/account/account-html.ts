@@ -22,6 +22,14 @@ export function timeLeft(at: Date, now: Date): string {
   return `in ${count} ${unit.name}${count === 1 ? '' : 's'}`
 }
 
+/** Formats an amount with two decimals, or with all of its decimals if it is below one dollar. */
+export const dollars = (usd: string): string => {
+  const [whole = '0', fraction = ''] = usd.split('.')
+  const shown = whole.replace(/\B(?=(\d{3})+$)/g, ',')
+  const digits = /^0*$/.test(whole) ? fraction : fraction.slice(0, 2)
+  return `${shown}.${digits.padEnd(2, '0')} USD`
+}
+
 export const stepOf = (step: string): string => `${oauthPaths.account}/${step}`
 export const hidden = (name: string, value: string): string =>
   `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`
@@ -53,8 +61,15 @@ export const rowOf = ({ title, lines, badge = '', action = '' }: Row): string =>
 export const softLine = (html: string): string => `<span class="soft small">${html}</span>`
 export const badgeOf = (text: string): string => `<span class="badge">${text}</span>`
 
-type Section = { id: string; title: string; rows: readonly string[]; empty: string; after?: string }
-export const sectionOf = ({ id, title, rows, empty, after = '' }: Section): string =>
-  `<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${
+type Section = {
+  id: string
+  title: string
+  rows: readonly string[]
+  empty: string
+  before?: string
+  after?: string
+}
+export const sectionOf = ({ id, title, rows, empty, before = '', after = '' }: Section): string =>
+  `<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${before}${
     rows.length > 0 ? `<ul class="rows">${rows.join('')}</ul>` : `<p class="soft empty">${empty}</p>`
   }${after}</section>`

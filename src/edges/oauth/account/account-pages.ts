@@ -13,12 +13,13 @@ import {
   softLine,
   stepOf,
 } from './account-html.ts'
-import type { OwnAccount, Webhook } from './account-reader.ts'
+import type { DoneTask, OwnAccount, Webhook } from './account-reader.ts'
 import { agentSection, noticeOf } from './agent-pages.ts'
 import { type KeysView, keySection } from './key-pages.ts'
 import { limitSection, recipientSection, tradingSection } from './limit-sections.ts'
+import { activitySection, moneySection, payInSection } from './money-sections.ts'
 
-/** This page shows a person what may act for the account, and lets the person undo it. */
+/** This page shows a person the money of the account and what may act for it, and lets the person undo it. */
 
 export type ShownApp = {
   clientId: string
@@ -51,6 +52,8 @@ export type AccountView = {
   appServer: string | undefined
   now: Date
   chainName: (chainId: string) => string
+  /** Whether chains and money are those of the local world. */
+  isLocal: boolean
   notice?: string | undefined
   error?: string | undefined
 }
@@ -189,11 +192,17 @@ const requestRow = (waiting: number): string =>
 function ownSections(view: AccountView): string {
   const { account, unread, now, chainName } = view
   if (unread !== undefined)
-    return `<p class="soft empty below">Limits, agents and recipients cannot be shown now. ${escapeHtml(unread)}</p>${buttonForm('stop', 'Stop all trading')}`
+    return `<p class="soft empty below">Money, limits, agents and recipients cannot be shown now. ${escapeHtml(unread)}</p>${buttonForm('stop', 'Stop all trading')}`
   if (!account)
-    return '<p class="soft empty below">Limits, agents and recipients appear here once you have signed up in an app.</p>'
+    return '<p class="soft empty below">Money, limits, agents and recipients appear here once you have signed up in an app.</p>'
   const limits = { ...account, now, chainName }
-  return `${requestRow(account.waiting)}${tradingSection(limits)}${limitSection(limits)}${agentSection(limits)}${recipientSection(limits)}`
+  const askerOf = ({ client_id: clientId }: DoneTask): string => {
+    if (clientId === null) return 'By this gateway, for you'
+    const app = [...view.apps, ...(view.keys?.list ?? [])].find((each) => each.clientId === clientId)
+    return app ? `By ${escapeHtml(app.name)}` : 'By an app that is connected no more'
+  }
+  const activity = { tasks: account.tasks, askerOf, empty: 'Nothing was done in your account yet.' }
+  return `${requestRow(account.waiting)}${moneySection(account.money)}${payInSection({ ...limits, isLocal: view.isLocal })}${activitySection(activity)}${tradingSection(limits)}${limitSection(limits)}${agentSection(limits)}${recipientSection(limits)}`
 }
 
 export function accountPage(view: AccountView): string {

@@ -1,5 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageSession } from '#edges/oauth/sign-in/page-session.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+
+const tasksShown = 10
 
 export type PendingChange = {
   change_id: string
@@ -43,6 +46,32 @@ export type Webhook = {
   status: 'enabled' | 'disabled'
 }
 
+export type Wallet = { address: string; supported_chain_ids: readonly string[] }
+export type Money = {
+  holdings: readonly {
+    symbol: string
+    balance: string
+    chain_name: string
+    value_usd: string | null
+    kind: string
+    protocol: string | null
+  }[]
+  total_value_usd: string
+  isComplete: boolean
+  /** Absent if the gateway has no venue, or the person no account there. */
+  perp: { account_value_usd: string; withdrawable_usd: string } | undefined
+  spot: readonly { asset: string; total: string }[]
+}
+export type DoneTask = {
+  kind: string
+  status: string
+  state: string
+  outcome: string | null
+  client_id: string | null
+  created_at: string
+  balance_changes: readonly { symbol: string; amount: string; decimals: number }[]
+}
+
 /** The policy and the recipients of the person, or of one linked agent. */
 export type Holdings = { policy: Policy; recipients: readonly Recipient[] }
 export type OwnAccount = Holdings & {
@@ -50,8 +79,12 @@ export type OwnAccount = Holdings & {
   agentsMax: number
   webhooks: readonly Webhook[]
   waiting: number
+  wallets: readonly Wallet[]
+  /** Absent if a chain or a venue that has to answer did not. */
+  money: Money | undefined
+  tasks: readonly DoneTask[]
 }
-export type AgentAccount = Holdings & { agent: Agent }
+export type AgentAccount = Holdings & { agent: Agent; tasks: readonly DoneTask[] }
 
 export function createAccountReader(session: PageSession) {
   const reads = {
@@ -60,7 +93,12 @@ export function createAccountReader(session: PageSession) {
     agents: session.operation('agents_list'),
     webhooks: session.operation('webhooks_list'),
     approvals: session.operation('approvals_list'),
+    wallets: session.operation('wallets_list'),
+    balances: session.operation('wallets_holdings'),
+    tasks: session.operation('tasks_list'),
   }
+  // A gateway without a venue does not have these.
+  const venueReads = { perp: session.find('perp_orders'), spot: session.find('spot_venue_orders') }
   const read = async <Answer>(name: keyof typeof reads, request: FastifyRequest, fields: object = {}) =>
     (await session.call(reads[name], request, { ...fields })).body as Answer
 
@@ -72,21 +110,62 @@ export function createAccountReader(session: PageSession) {
     ])
     return { policy, recipients }
   }
+  /** A person without an account at the venue has no money there, and a venue that does not answer hides no other money. */
+  const atVenue = async <Answer>(name: keyof typeof venueReads, request: FastifyRequest) => {
+    const operation = venueReads[name]
+    if (!operation) return undefined
+    return session.call(operation, request, {}).then(
+      ({ body }) => body as Answer,
+      (error: unknown) => {
+        if (error instanceof Fault) return undefined
+        throw error
+      },
+    )
+  }
+  const money = async (request: FastifyRequest): Promise<Money | undefined> => {
+    const [held, perp, spot] = await Promise.all([
+      read<Omit<Money, 'isComplete'> & { complete: boolean }>('balances', request).catch((error: unknown) => {
+        if (error instanceof Fault) return undefined
+        throw error
+      }),
+      atVenue<{ account: Money['perp'] }>('perp', request),
+      atVenue<{ balances: Money['spot'] }>('spot', request),
+    ])
+    if (!held) return undefined
+    const { holdings: all, total_value_usd, complete } = held
+    return {
+      holdings: all.filter(({ balance }) => /[1-9]/.test(balance)),
+      total_value_usd,
+      isComplete: complete,
+      perp: perp?.account,
+      spot: (spot?.balances ?? []).filter(({ total }) => /[1-9]/.test(total)),
+    }
+  }
+  const tasksOf = async (request: FastifyRequest, of: object = {}) =>
+    (await read<{ items: DoneTask[] }>('tasks', request, { limit: tasksShown, ...of })).items
   const agentsOf = (request: FastifyRequest) => read<{ agents: Agent[]; max: number }>('agents', request)
 
   return {
     async own(request: FastifyRequest): Promise<OwnAccount> {
-      const [held, { agents, max }, { webhooks }, { total }] = await Promise.all([
+      const [held, { agents, max }, { webhooks }, { total }, { wallets }, own, tasks] = await Promise.all([
         holdings(request),
         agentsOf(request),
         read<{ webhooks: Webhook[] }>('webhooks', request),
         read<{ total: number }>('approvals', request),
+        read<{ wallets: Wallet[] }>('wallets', request),
+        money(request),
+        tasksOf(request),
       ])
-      return { ...held, agents, agentsMax: max, webhooks, waiting: total }
+      return { ...held, agents, agentsMax: max, webhooks, waiting: total, wallets, money: own, tasks }
     },
     async agent(request: FastifyRequest, agentId: string): Promise<AgentAccount | undefined> {
       const agent = (await agentsOf(request)).agents.find((each) => each.agent_id === agentId)
-      return agent && { agent, ...(await holdings(request, agentId)) }
+      if (!agent) return undefined
+      const [held, tasks] = await Promise.all([
+        holdings(request, agentId),
+        tasksOf(request, { for_agent: agentId }),
+      ])
+      return { agent, ...held, tasks }
     },
   }
 }

@@ -3,6 +3,7 @@ import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { buttonForm, confirmed, dayOf, rowOf, sectionOf, softLine } from './account-html.ts'
 import type { Agent, AgentAccount } from './account-reader.ts'
 import { type LimitView, limitSection, recipientSection, tradingSection } from './limit-sections.ts'
+import { activitySection } from './money-sections.ts'
 
 const nameOf = ({ name, agent_id: agentId }: Agent): string => shownName(name ?? '') || agentId
 export const agentPath = (agentId: string): string =>
@@ -45,7 +46,7 @@ export function agentPage(view: AgentView): string {
   const name = nameOf(agent)
   return page(
     name,
-    `<p class="back"><a href="${oauthPaths.account}">Your account</a></p><h1>${escapeHtml(name)}</h1><p class="soft"><span class="mono small">${escapeHtml(agent.agent_id)}</span><br>Linked ${dayOf(new Date(agent.linked_at))}</p>${noticeOf(notice)}${alert(error)}${tradingSection(view)}${limitSection(view)}${recipientSection(view)}<section aria-labelledby="link"><h2 id="link">Link</h2><ul class="rows">${rowOf(
+    `<p class="back"><a href="${oauthPaths.account}">Your account</a></p><h1>${escapeHtml(name)}</h1><p class="soft"><span class="mono small">${escapeHtml(agent.agent_id)}</span><br>Linked ${dayOf(new Date(agent.linked_at))}</p>${noticeOf(notice)}${alert(error)}${tradingSection(view)}${activitySection({ tasks: view.tasks, askerOf: () => 'By this agent', empty: 'This agent has done nothing yet.' })}${limitSection(view)}${recipientSection(view)}<section aria-labelledby="link"><h2 id="link">Link</h2><ul class="rows">${rowOf(
       {
         title: 'This agent is linked to you',
         lines: [softLine('It keeps its wallets and its key. You see them, and decide for it.')],

@@ -19,10 +19,11 @@ export type AccountViewsDeps = {
   oauth: Pick<OAuth, 'passkeys' | 'connections' | 'external' | 'creditsPerDay'>
   clock: Clock
   chainName: (chainId: string) => string
+  isLocal: boolean
 }
 
 export function createAccountViews(
-  { oauth: { passkeys, connections, external, creditsPerDay }, clock, chainName }: AccountViewsDeps,
+  { oauth: { passkeys, connections, external, creditsPerDay }, clock, chainName, isLocal }: AccountViewsDeps,
   reader: ReturnType<typeof createAccountReader>,
   { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
@@ -64,6 +65,7 @@ export function createAccountViews(
       appServer: external?.issuer,
       now: clock.now(),
       chainName,
+      isLocal,
       ...message,
     })
     answerForms(reply, session, message.status ?? 200, html)

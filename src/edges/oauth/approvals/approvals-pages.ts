@@ -1,4 +1,4 @@
-import { signOutForm, timeLeft } from '#edges/oauth/account/account-html.ts'
+import { dollars, signOutForm, timeLeft } from '#edges/oauth/account/account-html.ts'
 import { escapeHtml, page, shownName, tick } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 
@@ -62,14 +62,6 @@ const mono = (text: string): string => `<span class="mono">${escapeHtml(text)}</
 const named = (name: string | null, id: string): string => {
   const shown = shownName(name ?? '')
   return shown === '' ? mono(id) : `${escapeHtml(shown)}<br>${mono(id)}`
-}
-
-/** Formats an amount with two decimals, or with all of its decimals if it is below one dollar. */
-const dollars = (usd: string): string => {
-  const [whole = '0', fraction = ''] = usd.split('.')
-  const shown = whole.replace(/\B(?=(\d{3})+$)/g, ',')
-  const digits = /^0*$/.test(whole) ? fraction : fraction.slice(0, 2)
-  return `${shown}.${digits.padEnd(2, '0')} USD`
 }
 
 /** Shortens an address for a heading; the figures below it have the whole address. */

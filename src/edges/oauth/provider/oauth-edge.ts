@@ -8,6 +8,7 @@ import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createInteractions, interactionRoutes } from '#edges/oauth/sign-in/interaction.ts'
 import type { AnswerPage } from '#edges/oauth/sign-in/page-session.ts'
+import { createSignOutEdge } from '#edges/oauth/sign-out/sign-out-edge.ts'
 import type { PersonAccounts } from '#features/auth/auth.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import type { RateLimits } from '#invoke/rate-limits.ts'
@@ -23,6 +24,7 @@ import { newOwnRequestKey, ownRequestHeader } from './page-clients.ts'
 import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
 import type { Exchange } from './sign-in-request.ts'
+import { userinfoOf } from './userinfo.ts'
 
 export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> &
   PersonAccounts & {
@@ -33,6 +35,7 @@ export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> &
     freshSignInSeconds: number
     clock: Clock
     chainName: (chainId: string) => string
+    isLocal: boolean
     authenticate: (authorization: string | undefined) => Promise<Caller>
   }
 
@@ -194,6 +197,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
   const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const mountSignOut = createSignOutEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   /** Answers a page of the sign-in, within the request limit of the client's address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
@@ -216,6 +220,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     token: passOn,
     mount: withoutParsers((scope) => {
       mountPages(scope)
+      mountSignOut(scope)
       scope.get(oauthPaths.jwks, passOn)
       scope.route({
         method: ['GET', 'POST'],
@@ -322,29 +327,5 @@ function providerCache(deps: ProviderDeps): () => Promise<Provider> {
       })
     }
     return known.provider
-  }
-}
-
-async function userinfoOf(
-  { userId, person }: Caller,
-  people: ProviderDeps['oauth']['people'],
-): Promise<Record<string, unknown>> {
-  if (!person)
-    throw new Fault(
-      'invalid_token',
-      'This path takes the OAuth access token of a person, and not one of a key pair',
-    )
-  const has = (scope: string) => person.oauthScopes.includes(scope)
-  if (!has('openid'))
-    throw new Fault(
-      'insufficient_scope',
-      'The token lacks the scope `openid`: sign in again and ask for `openid`',
-      { extras: { scope: 'openid' } },
-    )
-  const name = has('profile') ? (await people.find(userId))?.name : undefined
-  return {
-    sub: userId,
-    ...(has('email') && { email: person.email, email_verified: true }),
-    ...(name !== undefined && { name }),
   }
 }

@@ -8,6 +8,8 @@ import type { ServerKeys } from '#features/oauth/server-keys.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import type { Log } from '#kernel/log.ts'
+import { checkClient, type Metadata } from './client-metadata.ts'
+import { detailOf, sentenceOf } from './error-sentences.ts'
 import { createGrantLoader } from './grant-loader.ts'
 import { ownClients } from './page-clients.ts'
 import { recordAdapter } from './record-adapter.ts'
@@ -37,13 +39,6 @@ const seconds = {
   Session: 14 * daySeconds,
 }
 const scope = [...oauthScopes, ...actingScopes].join(' ')
-
-const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
-const isLoopback = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'http:' && loopbackHosts.has(hostname)
-
-const redirectsMax = 10
-const redirectLengthMax = 1_024
 
 const stateLengthMax = 2_048
 /** The most characters of all fields of a sign-in request, which is stored until the sign-in has ended. */
@@ -95,51 +90,6 @@ type TokenSource = {
   /** When the token was used, in seconds. */
   consumed?: number
 }
-type Metadata = {
-  client_id?: string
-  client_secret?: string
-  client_secret_expires_at?: number
-  redirect_uris?: unknown
-  response_types?: unknown
-  scope?: string
-  token_endpoint_auth_method?: string
-  application_type?: string
-}
-
-/**
- * Redirects must go to https, to the loopback interface or to an app on the device. A client with one of the latter two
- * becomes a native client, whatever type it names, so that any loopback port works, as RFC 8252 demands.
- */
-function checkClient(metadata: Metadata): void {
-  const { client_id, redirect_uris, response_types } = metadata
-  // The gateway's own clients are not checked; the ids of other clients are random, or addresses.
-  if (client_id !== undefined && isOwnClient(client_id)) return
-  if (response_types !== undefined && String(response_types) !== 'code')
-    throw new errors.InvalidClientMetadata('response_types must be code')
-  const refuse = (why: string): never => {
-    throw new errors.InvalidClientMetadata(`redirect_uris ${why}`)
-  }
-  const uris: unknown[] = Array.isArray(redirect_uris) ? redirect_uris : []
-  if (uris.length === 0) refuse('must name at least one')
-  if (uris.length > redirectsMax) refuse(`must name at most ${redirectsMax}`)
-  const urls = uris.map((uri) => {
-    const url = typeof uri === 'string' && uri.length <= redirectLengthMax ? URL.parse(uri) : null
-    return url ?? refuse('must only contain valid uris')
-  })
-  for (const url of urls) {
-    if (url.username !== '' || url.password !== '') refuse('must not carry credentials')
-    if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
-  }
-  if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
-  // The `scope` of a client is ignored, because the person decides on the consent page. An unknown scope would make the
-  // registration fail, and a known one would limit later requests.
-  delete metadata.scope
-  if (metadata.token_endpoint_auth_method === 'none') {
-    delete metadata.client_secret
-    delete metadata.client_secret_expires_at
-  }
-}
-
 function featuresAt(base: string): Record<string, object> {
   const audiences = new Map([
     [base, base],
@@ -152,7 +102,8 @@ function featuresAt(base: string): Record<string, object> {
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
-    rpInitiatedLogout: { enabled: false },
+    // The provider reads the addresses that a client registers for this; `sign-out-edge.ts` has the pages.
+    rpInitiatedLogout: { enabled: true },
     // The provider does not serve userinfo: its access tokens are issued for the gateway's interface, which serves that
     // endpoint.
     userinfo: { enabled: false },
@@ -315,7 +266,7 @@ export function createProvider(
     ) {
       for (const [name, value] of Object.entries(pageHeaders())) context.set(name, value)
       context.type = 'html'
-      context.body = errorPage(out.error_description ?? out.error, out.error)
+      context.body = errorPage(sentenceOf(out), detailOf(out))
     },
     routes: {
       authorization: oauthPaths.authorize,

@@ -11,6 +11,7 @@ export function serverMetadata(base: string): Record<string, unknown> {
     registration_endpoint: at(oauthPaths.register),
     revocation_endpoint: at(oauthPaths.revoke),
     introspection_endpoint: at(oauthPaths.introspect),
+    end_session_endpoint: at(oauthPaths.signOut),
     userinfo_endpoint: at(oauthPaths.userinfo),
     jwks_uri: at(oauthPaths.jwks),
     scopes_supported: oauthScopes,

@@ -1,5 +1,7 @@
 import type { Session } from 'oidc-provider'
 import type { Exchange } from '#edges/oauth/provider/sign-in-request.ts'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import { ownClientIds } from '#kernel/contract/caller.ts'
 
 /** Whether the last sign-in of the session was made in a request of this client. */
 export const isSignInOf = (
@@ -26,4 +28,14 @@ export async function findSession({
   const { uid, accountId, loginTs = 0 } = session
   if (accountId === undefined) return undefined
   return { uid, personId: accountId, signedInAtMs: loginTs * 1_000, end: () => sessions.end(uid) }
+}
+
+/** Signs the person out of this browser and of the pages of this gateway; connected apps keep their access. */
+export async function signOut(
+  session: SignedInSession,
+  { end }: Pick<OAuth['connections'], 'end'>,
+): Promise<void> {
+  for (const clientId of ownClientIds) await end(session.personId, clientId)
+  // The session ends last, because without it the person could not repeat the sign-out.
+  await session.end()
 }

@@ -244,22 +244,32 @@ export async function restingCash(db: Queryable, { userId, venue }: AccountKey):
   return BigInt(row?.units ?? 0)
 }
 
-export async function restingShares(
+type LockedShares = {
+  units: bigint
+  /** Those of them that are not in the book: the chain may show that they have left already. */
+  leavingUnits: bigint
+}
+
+/** Shares that sales lock, as `restingCash` counts cash. */
+export async function lockedShares(
   db: Queryable,
   { userId, venue }: AccountKey,
   outcomeId: string,
-): Promise<bigint> {
-  const [row] = await query<{ units: string }>(
+): Promise<LockedShares> {
+  const [row] = await query<{ unlisted: string; in_book: string; unsettled: string }>(
     db,
-    `select coalesce((select sum(${unlisted}) from prediction_order o
-         where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and ${locksShares}
-           and ${isCounted}), 0)
-       + coalesce((select sum(f.size) from prediction_fill f join prediction_order o using (order_id)
-         where f.user_id = $1 and f.venue = $2 and f.outcome_id = $3 and f.side = 'sell' and ${locksShares}
-           and f.${unsettled}), 0) as units`,
+    `select coalesce(sum(u.units), 0) as unlisted,
+         coalesce(sum(least(u.units, o.size - o.matched))
+           filter (where o.order_type in ('gtc', 'gtd') and o.ended_at is null), 0) as in_book,
+         coalesce((select sum(f.size) from prediction_fill f join prediction_order o using (order_id)
+           where f.user_id = $1 and f.venue = $2 and f.outcome_id = $3 and f.side = 'sell' and ${locksShares}
+             and f.${unsettled}), 0) as unsettled
+       from prediction_order o cross join lateral (select ${unlisted} as units) u
+       where user_id = $1 and venue = $2 and outcome_id = $3 and side = 'sell' and ${locksShares} and ${isCounted}`,
     [userId, venue, outcomeId],
   )
-  return BigInt(row?.units ?? 0)
+  const units = BigInt(row?.unlisted ?? 0) + BigInt(row?.unsettled ?? 0)
+  return { units, leavingUnits: units - BigInt(row?.in_book ?? 0) }
 }
 
 /** Bought shares whose settlement is not confirmed. */

@@ -71,7 +71,14 @@ export async function prepareSwap(
     await deps.policy.check(
       arrivalAction({ userId, chainId: destination.chain.id, token: destination.token.address, recipient }),
     )
-  const action = swapAction(terms, { amountInUnits: route.amountInUnits, target: safe.target, usdMicros })
+  const { amountInUnits, amountOutUnits } = route
+  const action = swapAction(terms, {
+    amountInUnits,
+    amountOutUnits,
+    outMicros,
+    target: safe.target,
+    usdMicros,
+  })
   const quoteExpiresAt = quote?.expiresAt ?? null
   return { terms, route, safe, quoteExpiresAt, usdMicros, outMicros, fees, action, security }
 }

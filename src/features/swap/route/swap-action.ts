@@ -1,6 +1,7 @@
 import type { TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { fromUnits } from '#kernel/money/money.ts'
+import { rounded } from '#kernel/money/figure-format.ts'
+import { fromUnits, fullBps, usdDecimals } from '#kernel/money/money.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import type { ActionTerms, PlannedAction } from '#kernel/task/policy-action.ts'
 import { swapLimits } from './limits.ts'
@@ -12,11 +13,35 @@ const nameOf = ({ chain, token, isNative }: TokenAt): string =>
     ? token.symbol
     : `${token.address} (unreviewed, calls itself ${token.symbol})`
 
+/** What the route of the moment delivers, and what both sides are worth; null where no price is known. */
+type Quoted = { amountOutUnits: bigint; outMicros: bigint | null }
+
+const hundredth = (bps: number): string => fromUnits(BigInt(bps), 2)
+
+/** The digits that a person compares: an approval is for the amount, and the quote is asked for again after it. */
+const quotedPlaces = 8
+const roundedDown = (units: bigint, decimals: number): string => {
+  const [whole = '0', fraction = ''] = fromUnits(units, decimals).split('.')
+  const shown = fraction.slice(0, quotedPlaces).replace(/0+$/, '')
+  return shown === '' ? whole : `${whole}.${shown}`
+}
+
+function quotedText(
+  { destination, valueInMicros }: SwapTerms,
+  { amountOutUnits, outMicros }: Quoted,
+): string {
+  const { symbol, decimals } = destination.token
+  const amount = `Quoted now: ${roundedDown(amountOutUnits, decimals)} ${symbol}`
+  if (outMicros === null) return amount
+  const worth = `${amount}, worth ${rounded(fromUnits(outMicros, usdDecimals), 2)} USD`
+  if (valueInMicros === null || valueInMicros === 0n) return worth
+  const lostBps = ((valueInMicros - outMicros) * fullBps) / valueInMicros
+  return lostBps <= 0n ? worth : `${worth}, ${fromUnits(lostBps, 2)} % less than what leaves`
+}
+
 /** Returns what a person reads before approving the swap. The accepted loss comes first, because long texts are cut. */
-export function termsOfSwap(
-  { origin, destination, maxImpactBps, slippageBps }: SwapTerms,
-  amountInUnits: bigint,
-): ActionTerms {
+export function termsOfSwap(terms: SwapTerms, amountInUnits: bigint, quoted: Quoted): ActionTerms {
+  const { origin, destination, maxImpactBps, slippageBps } = terms
   const amount = fromUnits(amountInUnits, origin.token.decimals)
   const sold = `${amount} ${nameOf(origin)}`
   const [from, to] = [origin.chain.displayName, destination.chain.displayName]
@@ -24,21 +49,24 @@ export function termsOfSwap(
   const swap = `wap ${sold} into ${nameOf(destination)} ${route}`
   const sentence =
     maxImpactBps > swapLimits.priceImpactBps.default
-      ? `Accept a loss of up to ${maxImpactBps / 100} % and s${swap}`
+      ? `Accept a loss of up to ${hundredth(maxImpactBps)} % and s${swap}`
       : `S${swap}`
   return actionTerms(sentence, {
     chain: from,
     token: nameOf(origin),
     amount,
     asset: nameOf(destination),
-    cost: `The fees of the route are part of the price: it loses at most ${maxImpactBps / 100} % of the value, and at most ${slippageBps / 100} % less arrives than was quoted. The gateway pays the network fee`,
+    cost: `${quotedText(terms, quoted)}, fees included. It is quoted anew when you approve: it does not run at a loss above ${hundredth(maxImpactBps)} %, and at most ${hundredth(slippageBps)} % less than the new quote arrives`,
   })
 }
 
-type Sold = { amountInUnits: bigint; target: string; usdMicros: bigint }
+type Sold = Quoted & { amountInUnits: bigint; target: string; usdMicros: bigint }
 
 /** The action on the chain that the value leaves. */
-export function swapAction(terms: SwapTerms, { amountInUnits, target, usdMicros }: Sold): PlannedAction {
+export function swapAction(
+  terms: SwapTerms,
+  { amountInUnits, target, usdMicros, ...quoted }: Sold,
+): PlannedAction {
   const { userId, origin, destination, maxImpactBps } = terms
   const isDirect = origin.chain.id === destination.chain.id
   return {
@@ -49,7 +77,7 @@ export function swapAction(terms: SwapTerms, { amountInUnits, target, usdMicros 
     recipients: [target],
     usdMicros,
     exit: false,
-    terms: termsOfSwap(terms, amountInUnits),
+    terms: termsOfSwap(terms, amountInUnits, quoted),
     // A loss above the default needs the approval of a person if an agent asks for the swap.
     ...(maxImpactBps > swapLimits.priceImpactBps.default && { acceptedLossBps: maxImpactBps }),
   }
