@@ -6,14 +6,16 @@ import { dataFolder, eventually } from '../harness/gateway.ts'
 import {
   accept,
   atVenue,
+  type Ended,
   executed,
   micros,
   moveOutcomeShares,
   outcomeOf,
   setUp,
   statusOf,
+  type VenueRecord,
 } from './predmkt-calls.ts'
-import { type ExitApp, type InjectedFault, openExitApp, text, whole } from './predmkt-exit-app.ts'
+import { always, type ExitApp, type InjectedFault, openExitApp, text, whole } from './predmkt-exit-app.ts'
 import { createFundedPerson, type Person } from './users.ts'
 import { polygon } from './world.ts'
 
@@ -64,6 +66,77 @@ describe('ends of exits of purchases', () => {
     const all = await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
     assert.equal((all.result.canceled as unknown as string[]).length, 1)
     await noExits(ada, market)
+  })
+
+  test('a cancel of everything reaches an order that waits to be sent, and the exits of a purchase that settles', async () => {
+    const { ada, countOf, dial, marketAt, noExits, userOf, venue } = app
+    const [market, user] = [await marketAt('harbor-city-vs-river-town'), await userOf(ada)]
+    const outcome_id = outcomeOf(market)
+    const open = `select count(*) from prediction_exit where user_id = $1 and market_id = $2
+      and state in ('waiting', 'resting', 'watched', 'executing')`
+    for (const scope of [{ cancel_all: true }, { condition_id: market.condition_id }]) {
+      await venue('POST', '/mode', { mode: 'restarting', forMs: 6_000 })
+      const bid = { outcome_id, side: 'BUY', price: '0.05', size: '10', take_profit_price: '0.9' }
+      const waits = await accept(ada, '/predmkt/order', bid)
+      const shown = await eventually(async () => {
+        const { body } = await ada.call<Ended>(`GET /v1/tasks/${waits.task_id}`)
+        return /venue_restarting/.test(JSON.stringify(body)) ? body : undefined
+      }, 'the order waits')
+      assert.equal(shown.cancellable, false)
+      await executed(ada, '/predmkt/order/cancel', scope)
+      const ended = await ada.ended(waits.task_id)
+      assert.deepEqual(
+        [ended.outcome, ended.error?.code],
+        ['not_executed', 'cancelled'],
+        JSON.stringify(ended),
+      )
+
+      await dial({ settleDelay: always(6_000) })
+      const purchase = { outcome_id, side: 'BUY', order_type: 'FOK', amount_usd: '8' }
+      const exits = { take_profit_price: '0.6', stop_loss_price: '0.2' }
+      const bought = await accept(ada, '/predmkt/order', { ...purchase, ...exits })
+      const matched = `select count(*) from prediction_fill f join prediction_order o using (order_id) where o.task_id = $1`
+      await eventually(
+        async () => (await countOf(matched, [bought.task_id])) > 0 || undefined,
+        'it has matched',
+      )
+      const { result } = await executed(ada, '/predmkt/order/cancel', scope)
+      assert.equal((result.canceled as unknown as string[]).length, 2, JSON.stringify(result))
+      const settled = (await ada.ended(bought.task_id)) as unknown as Ended
+      assert.equal(settled.outcome, 'executed', JSON.stringify(settled))
+      const { take_profit_state: profit, stop_loss_state: stop } = settled.result
+      assert.deepEqual([profit, stop], ['none', 'none'])
+      assert.equal(await countOf(open, [user, market.condition_id]), 0)
+      await noExits(ada, market)
+      await dial({ preset: 'quiet' })
+    }
+    const { safe_address: wallet } = await statusOf(ada)
+    const { orders } = await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)
+    const bids = orders.filter((each) => each.conditionId === market.condition_id && each.size === '10')
+    assert.deepEqual(bids, [], 'the orders were not sent')
+  })
+
+  test('an order whose reply was lost as everything was cancelled is cancelled once it is found', async () => {
+    const { ada, marketAt, venue } = app
+    const market = await marketAt('harbor-city-vs-river-town')
+    const bid = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.06', size: '11' }
+    const slow = { effect: 'latency', latencyMs: 4_000, endpoint: 'clob', type: '/order', count: 1 }
+    await venue('POST', '/faults', slow)
+    const { task_id: id } = await accept(ada, '/predmkt/order', bid)
+    await eventually(
+      async () =>
+        (await venue<InjectedFault[]>('GET', '/faults')).some(({ struck }) => struck > 0) || undefined,
+      'the order is on its way',
+    )
+    await executed(ada, '/predmkt/order/cancel', { condition_id: market.condition_id })
+    const ended = await ada.ended(id)
+    assert.deepEqual([ended.outcome, ended.error?.code], ['not_executed', 'cancelled'], JSON.stringify(ended))
+    const { safe_address: wallet } = await statusOf(ada)
+    const { orders } = await venue<VenueRecord>('GET', `/effects?wallet=${wallet}`)
+    assert.deepEqual(
+      orders.filter(({ size }) => size === '11').map(({ status }) => status),
+      ['CANCELED'],
+    )
   })
 
   test('an order that no exit stands for any more is cancelled, and a wipe beside a fall of the price sells once', async () => {

@@ -66,7 +66,7 @@ export function toTaskBrief(task: Task): TaskBrief {
 
 /**
  * The states after a signature. A task in one of them is not cancellable, because its signed bytes may have been sent
- * already.
+ * already. A task that waits with signed bytes has `is_signed` in its data.
  */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
@@ -88,7 +88,11 @@ export function toTaskFullView(task: Task): TaskFullView {
     balance_changes: list(task.data.balance_changes),
     fills: list(task.data.fills),
     approval: approvalOf(task),
-    cancellable: !isEnded(task) && !task.cancel_requested && !effectStates.includes(task.state),
+    cancellable:
+      !isEnded(task) &&
+      !task.cancel_requested &&
+      !effectStates.includes(task.state) &&
+      task.data.is_signed !== true,
     parent_task_id: task.parent_id,
     client_id: (task.data.asked_by_app ?? null) as string | null,
     created_at: task.created_at.toISOString(),

@@ -30,7 +30,7 @@ const PredictionTradeEvent = T.Object(
 const PredictionOrderWiped = T.Object(
   {
     venue: T.String({ description: 'The venue of the market' }),
-    order_id: T.String({ description: 'Order that the venue has cancelled' }),
+    order_id: T.String({ description: 'Order that the venue, or another client of the user, has cancelled' }),
     task_id: T.String({ description: 'Task that placed the order' }),
     condition_id: T.String({ description: 'Condition that the outcome belongs to' }),
     outcome_id: T.String({ description: 'The outcome that was traded' }),

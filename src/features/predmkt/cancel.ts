@@ -19,8 +19,14 @@ import type { PredmktDeps } from './deps.ts'
 import { laterTexts } from './order-submission.ts'
 import { createRateBudget } from './rate-budget.ts'
 import { lockAccount, scheduleSync } from './store/account-store.ts'
-import { cancelExits } from './store/exit-store.ts'
-import { changeOrder, noteCancelAsked, type OrderChange, openOrderRows } from './store/order-store.ts'
+import { cancelComingExits, cancelExits } from './store/exit-store.ts'
+import {
+  changeOrder,
+  noteCancelAsked,
+  noteSignedUnwanted,
+  type OrderChange,
+  openOrderRows,
+} from './store/order-store.ts'
 import { isEverySendAnswered } from './unknown-outcome.ts'
 
 /**
@@ -106,13 +112,15 @@ function endExits(deps: PredmktDeps, task: CancelTask, { now }: StepContext): Re
     next: 'list',
     complete: async (tx) => {
       await lockAccount(tx, ownerOf(deps, task))
-      const scope = { named, marketId, outcomeId }
-      const ended = await cancelExits(tx, ownerOf(deps, task), { ...scope, now })
+      const scope = { marketId, outcomeId }
+      const ended = await cancelExits(tx, ownerOf(deps, task), { ...scope, named, now })
+      const coming = named ? [] : await cancelComingExits(tx, ownerOf(deps, task), { ...scope, now })
+      if (!named) await noteSignedUnwanted(tx, ownerOf(deps, task), scope)
       const exitOrders = ended.flatMap(({ orders }) => orders)
       await noteCancelAsked(tx, ownerOf(deps, task), [...(orderIds ?? []), ...exitOrders])
       // An exit with an order at the venue stands under the id of the order, unless it was named by its own.
       const shown = ended.filter(({ id, orders }) => exitIds?.includes(id) ?? orders.length === 0)
-      return { data: { ended_exits: shown.map(({ id }) => id), exit_orders: exitOrders } }
+      return { data: { ended_exits: [...shown, ...coming].map(({ id }) => id), exit_orders: exitOrders } }
     },
   }
 }

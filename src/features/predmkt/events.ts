@@ -41,6 +41,7 @@ function fillEventType(before: FillChange['before'], { settlement }: PredictionF
   return before === null ? 'predmkt.trade.matched' : undefined
 }
 
+/** The order ended at the venue without a cancel of the gateway; another client of the user may have cancelled it. */
 export const cancelledByVenue = (order: PredictionOrderRow, now: Date): NewEvent => ({
   type: 'predmkt.order.cancelled_by_venue',
   subject: { kind: 'prediction_order', id: order.order_id },

@@ -18,6 +18,7 @@ import { judgeProfit, judgeStop } from './exit-prices.ts'
 import { farText, leastUnits, notReachedText, sellableUnits } from './exit-rules.ts'
 import type { OrderDeps } from './order-admission.ts'
 import { orderSteps } from './order-steps.ts'
+import { unwanted } from './order-submission.ts'
 import type { OrderStepName, OrderTaskData } from './order-task.ts'
 import { lockAccount } from './store/account-store.ts'
 import { pairOf } from './store/exit-facts.ts'
@@ -55,20 +56,10 @@ export function createExitKind(deps: OrderDeps): TaskKind {
       sign: (task, context) => signSale(deps, task, { ...context, sign: order.sign }),
       async submit(task, context) {
         const exit = await exitOfTask(deps.db, task.id)
-        return order.submit(exit?.state === 'executing' ? task : unwanted(task, exit), context)
+        return order.submit(exit?.state === 'executing' ? task : unwanted(task), context)
       },
     },
   })
-}
-
-/** A signed sale whose exit was cancelled is looked up, and not sent any more. */
-function unwanted(task: ExitTask, exit: PredictionExitRow | undefined): ExitTask {
-  const endedAt = exit?.updated_at ?? task.createdAt
-  return {
-    ...task,
-    deadline: endedAt < task.deadline ? endedAt : task.deadline,
-    effects: task.effects.map(({ neverSent: _, ...effect }) => effect),
-  }
 }
 
 const isExecuted = async ({ db }: PredmktDeps, task: ExitTask): Promise<boolean> =>

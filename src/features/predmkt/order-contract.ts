@@ -29,7 +29,7 @@ const waitSeconds = 90
 
 const ExitState = OneOf(['none', 'waiting', 'resting', 'watched', 'failed'] as const, {
   description:
-    'waiting: the shares are not settled yet; resting: in the book; watched: the gateway sells once the bid reaches the price',
+    'waiting: the whole order has not ended, or its shares are not settled; resting: in the book; watched: the gateway sells once the bid reaches the price',
 })
 
 const OrderResult = T.Object(
@@ -63,7 +63,7 @@ const OrderResult = T.Object(
     take_profit_state: ExitState,
     take_profit_order_id: T.Union([Text, T.Null()], {
       description:
-        'Order of the take-profit; null while the shares are not settled, and while the gateway watches',
+        'Order of the take-profit; null until the whole order has ended and its shares are settled, and while the gateway watches',
     }),
     take_profit_error: T.Union([Text, T.Null()], {
       description: 'Why there is no take-profit; null where nothing failed',
@@ -113,7 +113,7 @@ const OpenOrder = T.Object(
     expiration: T.Union([Time, T.Null()], { description: 'When a GTD order ends; null for others' }),
     status: OneOf(['live', 'delayed', 'waiting', 'watched'] as const, {
       description:
-        'live: rests at the venue; delayed: waits for its match; waiting: an exit whose shares are not settled; watched: an exit that the gateway watches',
+        'live: rests at the venue; delayed: waits for its match; waiting: an exit whose purchase has not ended as a whole, or is not settled; watched: an exit that the gateway watches',
     }),
     leg: OneOf(['order', 'tp', 'sl'] as const, { description: 'order, take-profit or stop-loss' }),
     title: T.String({ description: 'The question, in the words of the venue' }),

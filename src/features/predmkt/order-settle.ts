@@ -2,11 +2,12 @@ import { later } from '#kernel/clock.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { TimeInForce } from '#kernel/money/prediction-venue.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
-import { pollAgain } from '#kernel/task/poll-again.ts'
+import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type { StepContext, Tx } from '#kernel/task/task.ts'
 import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/predmkt.ts'
 import { credentialsOf } from './account-checks.ts'
 import { sharesAfterSales } from './balances.ts'
+import { cancelAtVenue } from './cancel-orders.ts'
 import type { PredmktDeps } from './deps.ts'
 import { fillEvents } from './events.ts'
 import { leastUnits } from './exit-rules.ts'
@@ -95,7 +96,12 @@ export async function settleOrder(
   const { terms, order_status: known, delayed_until_ms: delayedUntilMs = 0 } = task.data
   const isDelayed = found.trades.length === 0 && now.getTime() < delayedUntilMs
   const status = statusOf(found, { status: known, row, isDelayed, now })
+  // It came to the venue while everything was cancelled.
+  const isUnwanted = row.cancel_asked && pollsOf(task) === 0 && found.order?.status === 'live'
+  const cancel = { userId: task.userId, orderIds: [orderId], credentials, now }
+  const cancelled = isUnwanted ? await cancelAtVenue(deps, cancel) : undefined
   const isWaiting =
+    (cancelled?.type === 'answered' && cancelled.canceled.length > 0) ||
     status === undefined ||
     (status === 'live' && isImmediate(terms.timeInForce)) ||
     !isSettled(found, task.data.trade_ids ?? [])
@@ -200,6 +206,7 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
   const hasRest = task.data.leg !== undefined && BigInt(row.size) - summary.matchedUnits >= leastUnits
   const isWhole = status === 'live' || (status === 'matched' && failedUnits === 0n && !hasRest)
   const exits = task.data.exits ?? []
+  let legs: Awaited<ReturnType<typeof addExits>> = new Set()
   return {
     end: 'completed',
     outcome: isWhole ? 'executed' : 'partial',
@@ -207,7 +214,7 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
     ...common,
     async writes(tx) {
       await recorded.writes(tx)
-      await addExits(tx, {
+      legs = await addExits(tx, {
         userId: task.userId,
         taskId: task.id,
         row,
@@ -216,6 +223,13 @@ function endOrder(deps: PredmktDeps, task: OrderTask, ended: Ended): OrderStepRe
         idOf: () => uuidv7(now, deps.random),
       })
     },
+    complete: async () => ({
+      events: fillEvents(recorded.changes, task.id),
+      result: {
+        take_profit_state: legs.has('tp') ? 'waiting' : 'none',
+        stop_loss_state: legs.has('sl') ? 'waiting' : 'none',
+      },
+    }),
   }
 }
 

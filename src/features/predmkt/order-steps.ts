@@ -9,7 +9,7 @@ import { lookUpForgotten, orderIdentity } from './forgotten-order.ts'
 import { type OrderDeps, orderFacts, quoteNow } from './order-admission.ts'
 import { type OrderTerms, toVenueTerms } from './order-request.ts'
 import { settleOrder } from './order-settle.ts'
-import { refused, submitOrder, waiting } from './order-submission.ts'
+import { refused, submitOrder, unwanted, waiting } from './order-submission.ts'
 import {
   type OrderStepName,
   type OrderStepResult,
@@ -18,7 +18,7 @@ import {
   termsOf,
 } from './order-task.ts'
 import { signEffect } from './signed-effect.ts'
-import { noteOrder } from './store/order-store.ts'
+import { noteOrder, orderRow } from './store/order-store.ts'
 
 /** An order is signed and stored, sent and looked up, and followed until its trades settle. */
 
@@ -28,7 +28,10 @@ const contradictionsMax = 3
 export function orderSteps(deps: OrderDeps): Steps<OrderTaskData, OrderStepName> {
   return {
     sign: (task, context) => signOrder(deps, task, context),
-    submit: (task, context) => submitOrder(deps, task, context),
+    async submit(task, context) {
+      const row = await orderRow(deps.db, task.data.order_id ?? '')
+      return submitOrder(deps, row?.cancel_asked ? unwanted(task) : task, context)
+    },
     settle: (task, context) => settleOrder(deps, task, context),
   }
 }

@@ -57,6 +57,13 @@ type Sending = {
   isAnswered: boolean
 }
 
+/** A signed order that was cancelled is looked up, and not sent any more. */
+export const unwanted = <Task extends OrderTask>(task: Task): Task => ({
+  ...task,
+  deadline: task.createdAt,
+  data: { ...task.data, is_unwanted: true },
+})
+
 export async function submitOrder(
   deps: OrderDeps,
   task: OrderTask,
@@ -152,12 +159,21 @@ const foundAtVenue = (
   state: 'confirming',
   effects: [{ effectId: effect.id, status: 'confirmed' }],
   data: { polls: 0, progress: null, order_status: order?.status ?? 'matched' },
-  writes: (tx) => scheduleSync(tx, { userId: task.userId, venue: venue.name }, now),
+  async writes(tx) {
+    // From now on a cancel of everything names the order.
+    await changeOrder(tx, { orderId: task.data.order_id!, status: 'delayed', now })
+    await scheduleSync(tx, { userId: task.userId, venue: venue.name }, now)
+  },
 })
 
 /** Ends an order that the venue refused for now, or never had, until its time was over. */
 const neverArrived = (sending: Sending): OrderStepResult => ({
-  ...refused('expired', sending.task.data.progress?.text ?? 'The order did not arrive at the venue in time'),
+  ...(sending.task.data.is_unwanted
+    ? refused('cancelled', 'The order was cancelled before the venue had it')
+    : refused(
+        'expired',
+        sending.task.data.progress?.text ?? 'The order did not arrive at the venue in time',
+      )),
   effects: [{ effectId: sending.effect.id, status: 'dropped' }],
   writes: (tx) => endRow(tx, sending),
 })
@@ -287,6 +303,7 @@ function endRefused(sending: Sending, { code, message }: { code: string; message
     effects,
     data: {
       is_renewed: true,
+      is_signed: false,
       polls: 0,
       answered_version: null,
       unknown_since: null,

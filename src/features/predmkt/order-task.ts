@@ -43,6 +43,8 @@ export type OrderTaskData = {
   protocol?: string
   /** Whether an order that never rested was replaced by another one. */
   is_renewed?: boolean
+  /** Whether bytes are signed that may have been sent; such a task is not cancellable. */
+  is_signed?: boolean
   /** The version of the task in whose step the venue had refused every send of the order so far. */
   answered_version?: number | null
   /** When the order was last sent without an answer. */
@@ -55,6 +57,8 @@ export type OrderTaskData = {
   looked_up?: boolean
   /** Whether the order is one of before: its money had left the wallet before the balance was read. */
   was_found?: boolean
+  /** Whether the order was cancelled before it was known to be at the venue; a step has this for itself alone. */
+  is_unwanted?: boolean
   sought?: null
   /** Whether the venue was asked once to read the chain again. */
   is_refreshed?: boolean

@@ -16,6 +16,7 @@ import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type { Action, PredictionIntent } from '#kernel/task/signer.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject, StepResultOf, TaskProgress, TaskView, Tx } from '#kernel/task/task.ts'
+import { isExposed } from '#kernel/task/task-state.ts'
 import { recordFoundEffect } from '#store/record-found-effect.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { PredmktDeps } from './deps.ts'
@@ -29,6 +30,8 @@ import { releaseWallet, setWaiting, takeWallet } from './store/account-store.ts'
 export type RelayTaskData = {
   wallet: VenueWallet
   polls?: number
+  /** Whether an action is signed that may have been sent; such a task is not cancellable. */
+  is_signed?: boolean
   /** The relayer's id of the action in flight. */
   relay_id?: string | null
   /** How often an action was signed again that the relayer did not only put off. */
@@ -300,11 +303,12 @@ function unsettled<Names extends string>(
       return { ...pollRelay(task, steps.confirm, { renewals: 0 }), state: 'waiting' }
     case 'again': {
       const renewals = (task.data.renewals ?? 0) + 1
+      const isSigned = task.effects.some((each) => each.id !== effect.id && isExposed(each))
       return {
         park: { afterMs: backoffMs(pollBackoff, renewals), next: steps.sign },
         state: 'held',
         effects: [{ effectId: effect.id, status: 'dropped' }],
-        data: { renewals, relay_id: null },
+        data: { renewals, relay_id: null, is_signed: isSigned },
         writes: (tx) => releaseWallet(tx, owner, task.id),
       }
     }

@@ -74,7 +74,7 @@ export async function signEffect<Data, Name extends string>(
     build,
     onRefused,
   }
-  return { sign, next, state: 'signed', data: Object.assign({}, data) }
+  return { sign, next, state: 'signed', data: Object.assign({}, data, { is_signed: true }) }
 }
 
 /** The task's latest effect of a kind that has not been dropped. */

@@ -4,6 +4,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { PredictionExitRow, PredictionOrderRow } from '#store/tables/predmkt.ts'
 import type { AccountKey } from './account-store.ts'
+import type { CancelScope } from './order-store.ts'
 
 /** Take-profits and stop-losses of purchases, from the wait for their shares to their end. */
 
@@ -16,14 +17,19 @@ type NewExits = {
   idOf: () => string
 }
 
-export async function addExits(tx: Tx, { userId, taskId, row, exits, now, idOf }: NewExits): Promise<void> {
-  for (const { leg, price, percentage } of exits)
-    await query(
+/** Stores the exits of a purchase, and returns their legs; those that were cancelled before are not among them. */
+export async function addExits(
+  tx: Tx,
+  { userId, taskId, row, exits, now, idOf }: NewExits,
+): Promise<Set<ExitTerms['leg']>> {
+  const added = new Set<ExitTerms['leg']>()
+  for (const { leg, price, percentage } of exits) {
+    const rows = await query(
       tx,
       `insert into prediction_exit (id, user_id, venue, entry_task_id, entry_order_id, leg, market_id, outcome_id,
          trigger_price, trigger_percentage, state, created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'waiting', $11, $11)
-       on conflict (entry_task_id, leg) do nothing`,
+       on conflict (entry_task_id, leg) do nothing returning id`,
       [
         idOf(),
         userId,
@@ -38,6 +44,9 @@ export async function addExits(tx: Tx, { userId, taskId, row, exits, now, idOf }
         now,
       ],
     )
+    if (rows.length > 0) added.add(leg)
+  }
+  return added
 }
 
 /** The gateway compares every open exit again and again. */
@@ -126,11 +135,9 @@ export async function lockExecuted(tx: Tx, taskId: string): Promise<PredictionEx
 export const exitOfTask = (db: Queryable, taskId: string): Promise<PredictionExitRow | undefined> =>
   fetchOne(db, builder.selectFrom('prediction_exit').selectAll().where('exit_task_id', '=', taskId))
 
-export type ExitScope = {
+export type ExitScope = CancelScope & {
   /** Exits by their own ids, or by their orders; null means the exits of a market, of an outcome, or all. */
   named: { exitIds: readonly string[]; orderIds: readonly string[] } | null
-  marketId: string | null
-  outcomeId: string | null
 }
 export type EndedExit = {
   id: string
@@ -154,4 +161,26 @@ export const cancelExits = (
      returning e.id, array(select o.order_id from prediction_order o where o.ended_at is null
        and (o.order_id = e.order_id or o.task_id = e.exit_task_id)) as orders`,
     [userId, venue, named?.exitIds ?? null, named?.orderIds ?? [], marketId, outcomeId, now],
+  )
+
+/**
+ * Ends exits before they begin: those of purchases whose tasks still run, and store no exit where there is one already.
+ */
+export const cancelComingExits = (
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  { marketId, outcomeId, now }: CancelScope & { now: Date },
+): Promise<{ id: string }[]> =>
+  query(
+    db,
+    `insert into prediction_exit (id, user_id, venue, entry_task_id, entry_order_id, leg, market_id, outcome_id,
+       trigger_price, trigger_percentage, state, created_at, updated_at)
+     select gen_random_uuid(), o.user_id, o.venue, o.task_id, o.order_id, e ->> 'leg', o.market_id, o.outcome_id,
+       (e ->> 'price')::bigint, (e ->> 'percentage')::numeric, 'cancelled', $5, $5
+     from prediction_order o join task t on t.id = o.task_id and t.status in ('pending', 'running')
+       cross join jsonb_array_elements(coalesce(t.data -> 'exits', '[]')) e
+     where o.user_id = $1 and o.venue = $2 and ($3::text is null or o.market_id = $3)
+       and ($4::text is null or o.outcome_id = $4)
+     on conflict (entry_task_id, leg) do nothing returning id`,
+    [userId, venue, marketId, outcomeId, now],
   )

@@ -106,6 +106,24 @@ export async function noteCancelAsked(
   )
 }
 
+/** What a cancel covers that names no orders; null means any. */
+export type CancelScope = { marketId: string | null; outcomeId: string | null }
+
+/** Notes the same of the orders that are not known to be at the venue: their tasks do not send them any more. */
+export async function noteSignedUnwanted(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  { marketId, outcomeId }: CancelScope,
+): Promise<void> {
+  await query(
+    db,
+    `update prediction_order set cancel_asked = true
+     where user_id = $1 and venue = $2 and status = 'signed' and ended_at is null and not cancel_asked
+       and ($3::text is null or market_id = $3) and ($4::text is null or outcome_id = $4)`,
+    [userId, venue, marketId, outcomeId],
+  )
+}
+
 export type OrderChange = {
   orderId: string
   /** Whose order it has to be: an id that a person has named may be that of an order of somebody else. */
