@@ -215,6 +215,7 @@ export const laterFiles: readonly Later[] = [
       'test/proof/agent/injected-runs.test.ts',
       'test/proof/agent/run-budget.test.ts',
       'test/proof/agent/asked.test.ts',
+      'test/proof/agent/wordings.test.ts',
       'test/edges/fairness.test.ts',
     ],
   },
