@@ -81,6 +81,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/order-attacks.test.ts',
       'test/journeys/order-retries.test.ts',
       'test/journeys/order-shares.test.ts',
+      'test/journeys/portfolio.test.ts',
       'test/journeys/predmkt-cases.test.ts',
       'test/journeys/predmkt-exit-ends.test.ts',
       'test/journeys/predmkt-exits.test.ts',
