@@ -6,7 +6,7 @@ import pg from 'pg'
 import { frameOf } from '#grammar/frames.ts'
 import { createRegistry } from '#grammar/operation-registry.ts'
 import { understand } from '#grammar/understand-message.ts'
-import { type NoteKind, noteTexts } from '#grammar/understanding.ts'
+import { noteTexts } from '#grammar/understanding.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { contracts } from '../../../src/contracts.ts'
 import { freshGateway } from '../../harness/gateway.ts'
@@ -30,7 +30,7 @@ type AskedRow = {
   figures: string[]
   proposes?: Proposal[]
   ask?: string
-  note?: NoteKind
+  note?: keyof typeof noteTexts
   says?: string
   /** It is an order, although nothing is left to do in this world. */
   acts?: true
@@ -145,7 +145,7 @@ describe('questions of a user', () => {
     }
     const isOpen =
       answer.memory.pending !== undefined ||
-      ['unclear', 'question'].some((kind) => answer.text === noteTexts[kind as NoteKind])
+      ['unclear', 'question'].some((kind) => answer.text === noteTexts[kind as keyof typeof noteTexts])
     const asksBack =
       row.ask === undefined && row.note === undefined && isOpen && answer.proposals.length === 0
     return {

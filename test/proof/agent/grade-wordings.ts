@@ -17,6 +17,8 @@ export type Names = {
   /** The symbol of a token by its chain and address. */
   symbolOf(chainId: unknown, address: unknown): string | undefined
   decimalsOf(chainId: unknown, address: unknown): number
+  /** The asset of an order at the venue. */
+  assetOfOrder(orderId: unknown): string | undefined
   /** The question and the outcome that an outcome id means. */
   outcomeOf(outcomeId: unknown): string
 }
@@ -50,7 +52,7 @@ function meaningOf({ operation, input }: Proposal, names: Names): Record<string,
     }
   }
   return {
-    asset: input.asset,
+    asset: input.asset ?? names.assetOfOrder(input.order_id),
     side: input.side,
     usd:
       input.notional_usd ??
@@ -110,7 +112,9 @@ const saysEach = (text: string, words: readonly string[] = []): boolean =>
   words.every((word) => word.split('/').some((each) => text.toLowerCase().includes(each.toLowerCase())))
 
 /** Whether the answer has figures of the account or of the markets, not only of a refusal. */
-const hasData = ({ citations }: Answer): boolean => citations.some(({ pointer }) => pointer !== '/detail')
+export const hasData = ({ citations }: Answer): boolean => citations.some(({ pointer }) => pointer !== '/detail')
+const saysPart = ({ text, proposals }: Answer): boolean =>
+  proposals.length === 0 && text.includes('Not read, and so not answered: ')
 const isOpen = ({ memory, text }: Answer): boolean => memory.pending !== undefined || text.endsWith('?')
 
 function holds(answer: Answer, wanted: Wanted, names: Names): boolean {
@@ -136,7 +140,16 @@ function holds(answer: Answer, wanted: Wanted, names: Names): boolean {
 /** An answer that is not right is wrong where it claims or recommends something, and refused where it says that it cannot. */
 export function gradeWording({ right }: Wording, answer: Answer, names: Names): Result {
   if (right.some((wanted) => holds(answer, wanted, names))) return 'right'
+  // An answer that names what it has not read claims no more than the rest.
+  if (saysPart(answer)) return 'refused'
   const claims =
     changesOf(answer).length > 0 || hasData(answer) || (answer.tools.length > 0 && !isOpen(answer))
   return claims ? 'wrong' : 'refused'
 }
+
+/** A refusal says what would work: a wording in quotation marks, choices, or a question. */
+export const saysWhatWorks = (text: string): boolean => /"[^"]{2,}"|^\d\. |\?$/m.test(text)
+
+/** Names of operations, fields and paths, and numbers that no person writes. */
+export const innerWordsOf = (text: string): string[] =>
+  text.match(/`[^`]*`?|\b[a-z]+_[a-z_]+\b|\/v1\S*|\b\d+\.\d{9,}/g) ?? []

@@ -8,15 +8,23 @@ import { dataFolder, freshGateway } from '../../harness/gateway.ts'
 import { createFundedPerson, type Person } from '../../journeys/users.ts'
 import { type AskedWorld, createAskedWorld } from './asked-world.ts'
 import { type Answer, createFrontDoor } from './front-door.ts'
-import { gradeWording, type Names, type Result, type Wording } from './grade-wordings.ts'
+import {
+  gradeWording,
+  hasData,
+  innerWordsOf,
+  type Names,
+  type Result,
+  saysWhatWorks,
+  type Wording,
+} from './grade-wordings.ts'
 
 const wordings = readFileSync(`${import.meta.dirname}/wordings.jsonl`, 'utf8')
   .trim()
   .split('\n')
   .map((line) => JSON.parse(line) as Wording)
 const atOnce = 4
-const rightMin = 0.56
-const wrongMax = 0.16
+const rightMin = 0.8
+const wrongMax = 0.01
 
 type Graded = { wording: Wording; answer: Answer; result: Result }
 
@@ -40,7 +48,7 @@ describe('wordings of readers', () => {
     await gateway?.[Symbol.asyncDispose]()
   })
 
-  test('at least 56 % are right, and at most 16 % are confidently wrong', async () => {
+  test('at least 80 % are right, at most 1 % are confidently wrong, and each refusal says what would work', async () => {
     const doorOf = (person: Person) => createFrontDoor({ url: gateway.url, person, db })
     const [door, other] = [doorOf(asked.person), doorOf(await createFundedPerson(gateway.url))]
     const graded: Graded[] = []
@@ -53,7 +61,7 @@ describe('wordings of readers', () => {
       }
     }
     await Promise.all(Array.from({ length: atOnce }, work))
-    console.log(tableOf(graded))
+    console.log(tableOf(graded)); (await import('node:fs')).writeFileSync('/tmp/blind/out.jsonl', graded.map((g) => JSON.stringify({ r: g.result, k: g.wording.kind, t: g.wording.text, a: g.answer.text, tools: g.answer.tools, c: g.answer.calls, cit: g.answer.citations, p: g.answer.proposals, plan: g.answer.plan, m: g.answer.memory, want: g.wording.right })).join('\n'))
     const of = (result: Result) => graded.filter((each) => each.result === result)
     const shown = (found: Graded[]) =>
       found
@@ -62,6 +70,17 @@ describe('wordings of readers', () => {
     assert.ok(wordings.length >= 400)
     assert.ok(of('right').length / graded.length >= rightMin, shown(of('refused')))
     assert.ok(of('wrong').length / graded.length <= wrongMax, shown(of('wrong')))
+    const isRefusal = ({ wording, result }: Graded) =>
+      result === 'refused' || wording.right.every((wanted) => 'refuses' in wanted || 'asks' in wanted)
+    const isMute = (each: Graded) =>
+      isRefusal(each) &&
+      each.wording.kind !== 'talk' &&
+      !hasData(each.answer) &&
+      each.answer.proposals.length === 0 &&
+      !saysWhatWorks(each.answer.text)
+    assert.equal(shown(graded.filter(isMute)), '')
+    const isInner = ({ answer }: Graded) => innerWordsOf(answer.text).length > 0
+    assert.equal(shown(graded.filter(isInner)), '')
   })
 })
 
@@ -85,7 +104,14 @@ async function namesOf({ person, world }: AskedWorld): Promise<Names> {
       all.map(({ outcome_id, outcome }) => [outcome_id, `${question} ${outcome}`] as const),
     ),
   )
+  type Orders = { orders: { order_id: string; asset: string }[] }
+  const [perp, spot] = await Promise.all([
+    person.call<Orders>('GET /v1/perp/orders'),
+    person.call<Orders>('GET /v1/spot_venue/orders'),
+  ])
+  const orders = [...perp.body.orders, ...spot.body.orders]
   return {
+    assetOfOrder: (orderId) => orders.find(({ order_id }) => order_id === orderId)?.asset,
     symbolOf: (chainId, address) => tokenOf(chainId, address)?.symbol,
     decimalsOf: (chainId, address) => tokenOf(chainId, address)?.decimals ?? 0,
     outcomeOf: (outcomeId) => outcomes.get(String(outcomeId)) ?? '',
