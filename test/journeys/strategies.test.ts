@@ -97,6 +97,20 @@ describe('the past', () => {
       assert.ok(body.rates.every(({ at, rate }) => Date.parse(at) > 0 && Number.isFinite(Number(rate))))
     })
 
+    test('has a book of both sides, the best prices first', async () => {
+      type Book = { asset: string } & Record<'bids' | 'asks', { price: string; size: string }[]>
+      const { status, body } = await read<Book>('hl:perp:ETH/book?levels=3')
+      assert.deepEqual([status, body.asset, body.bids.length, body.asks.length], [200, 'ETH', 3, 3])
+      const prices = [...body.bids.toReversed(), ...body.asks].map(({ price }) => Number(price))
+      assert.deepEqual(
+        prices,
+        prices.toSorted((a, b) => a - b),
+      )
+      assert.ok([...body.bids, ...body.asks].every(({ size }) => Number(size) > 0))
+      assert.equal((await read('NOPE/book')).status, 422)
+      assert.equal((await read('BTC/book?levels=21')).status, 422)
+    })
+
     test('refuses what it does not know', async () => {
       assert.equal((await read('NOPE/candles')).status, 422)
       assert.equal((await read('BTC/candles?interval=7m')).status, 422)

@@ -8,6 +8,7 @@ import { candleSpans } from '#market/candle.ts'
 export const candlesMax = 1_000
 const candlesDefault = 200
 export const fundingDaysMax = 90
+export const bookLevelsMax = 20
 
 const marketPath = T.Object({
   asset: T.String({
@@ -44,7 +45,45 @@ const CandleGap = T.Object(
   { $id: 'MarketCandleGap' },
 )
 
-export const contract = group('markets', 'What the prices and the funding of perpetual markets were.', {
+const side = (description: string) =>
+  T.Array(
+    T.Object(
+      { price: price('Price'), size: T.String({ description: 'What is offered there, in the asset' }) },
+      { $id: 'MarketBookLevel' },
+    ),
+    { description },
+  )
+
+const about = 'What the prices and the funding of perpetual markets were, and their order books.'
+export const contract = group('markets', about, {
+  book: read('GET /v1/markets/{asset}/book', {
+    isAddition: true,
+    summary: 'Order book of a perpetual market, the best prices first',
+    description:
+      'Use it to see what a market order would meet: the spread, and how much is offered at each price. Next: `perp_open`.',
+    access: 'read',
+    params: marketPath,
+    query: T.Object({
+      levels: T.Optional(
+        T.Integer({
+          minimum: 1,
+          maximum: bookLevelsMax,
+          default: bookLevelsMax,
+          description: 'How many prices of each side',
+        }),
+      ),
+    }),
+    output: T.Object(
+      {
+        asset: Text,
+        as_of: Time,
+        bids: side('What others buy, the highest price first'),
+        asks: side('What others sell, the lowest price first'),
+      },
+      { $id: 'MarketBookResponse' },
+    ),
+    faults: [...readFaults, 'market_closed'],
+  }),
   candles: read('GET /v1/markets/{asset}/candles', {
     isAddition: true,
     summary: 'Closed candles of a perpetual market, oldest first',

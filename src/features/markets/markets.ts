@@ -3,7 +3,7 @@ import { requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { contract, type MarketsInput } from './contract.ts'
+import { bookLevelsMax, contract, type MarketsInput } from './contract.ts'
 
 export type MarketsDeps = {
   venue: Pick<Hyperliquid, 'perps' | 'fundingRates' | 'book'>
@@ -25,6 +25,16 @@ function timesOf({ from, to, limit = 200 }: MarketsInput<'candles'>): CandleRequ
 export function createMarkets({ venue, candles }: MarketsDeps): Operation[] {
   const symbolOf = async (asset: string) => requireKnownMarket('perp', await venue.perps(), asset).symbol
   return implement(contract, {
+    async book({ asset, levels = bookLevelsMax }, { userId }) {
+      const market = await symbolOf(asset)
+      const { timeMs, bids, asks } = await venue.book(market, userId)
+      return {
+        asset: market,
+        as_of: iso(timeMs),
+        bids: bids.slice(0, levels),
+        asks: asks.slice(0, levels),
+      }
+    },
     async candles(input, { userId }) {
       const { interval: span = '1h' } = input
       const request = timesOf(input)

@@ -26,7 +26,7 @@ const forms: readonly (readonly [RegExp, string])[] = [
 /** Ids of one user, places in a chain, and the amount of a transfer, by which its task knows it again. */
 const ownFields = new Set(
   [
-    ['block', 'as_of_block', 'nonce', 'intent_sha256'],
+    ['block', 'as_of_block', 'nonce', 'intent_sha256', 'client_id'],
     ['order_id', 'oid', 'fill_id', 'sl_oids', 'tp_oids'],
     // A trade that is first seen once it is settled makes one event less.
     ['total_count'],

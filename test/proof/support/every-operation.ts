@@ -164,6 +164,7 @@ export const journey: Step[] = [
     input: { asset: 'ETH', interval: '4h', limit: 3, to: '2026-01-01T00:00:00.000Z' },
   },
   { name: 'markets_funding', input: { asset: 'ETH', days: 1 } },
+  { name: 'markets_book', input: { asset: 'ETH', levels: 3 } },
   {
     name: 'strategies_backtest',
     input: () => ({
