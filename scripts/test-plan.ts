@@ -69,6 +69,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/strategy-live.test.ts',
       'test/journeys/strategy-paper.test.ts',
       'test/journeys/perp-funding.test.ts',
+      'test/journeys/portfolio.test.ts',
       'test/journeys/concurrent-acts.test.ts',
       'test/journeys/chat-model.test.ts',
       'test/journeys/chat-reports.test.ts',

@@ -51,7 +51,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const { core, chains, custody, probe } = deps
   const { db, clock, taskEngine } = core
   const shared = openShared({ ...deps, venueHoldings: () => predmkt?.holdings })
-  const wallets = openWallets(shared)
+  const wallets = openWallets({ ...shared, venueWorth: () => trading?.worthOf })
   const access = openAuth({ ...deps, onSignup: wallets.onSignup }, overrides)
   const { auth, credits } = access
   const discovery = openDiscovery(deps, () => sections)

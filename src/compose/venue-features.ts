@@ -1,4 +1,5 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
+import { readVenueWorth } from '#engines/venue/records/account-worth.ts'
 import { createPerp } from '#features/perp/perp.ts'
 import { createSpotVenue } from '#features/spot-venue/spot-venue.ts'
 import type { SharedParts } from './section-parts.ts'
@@ -50,6 +51,7 @@ export function openVenueFeatures(
     priceCheckMs,
   })
   return {
+    worthOf: async (userId: string) => readVenueWorth(trading, await trading.viewedAccountOf(userId)),
     perp: { ...perp, part: 'perp' as const },
     spot: { ...spot, part: 'spot_venue' as const },
   }

@@ -2,6 +2,7 @@ import { readWallets } from '#engines/custody/wallet-store.ts'
 import type { OnSignup } from '#features/auth/register.ts'
 import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { createHoldings, type Holdings } from '#features/wallets/holdings.ts'
+import type { PortfolioDeps } from '#features/wallets/portfolio.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import type { VenueHoldings } from '#features/wallets/venue-holdings.ts'
 import { createWallets, walletFacts } from '#features/wallets/wallets.ts'
@@ -15,7 +16,9 @@ import type { SharedParts } from './section-parts.ts'
 import { holdingFacts } from './trigger-orders.ts'
 
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
-type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
+type WalletParts = HoldingsParts &
+  Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'> &
+  Pick<PortfolioDeps, 'venueWorth'>
 
 type VenueOf = { venueHoldings: () => VenueHoldings | undefined }
 
@@ -41,7 +44,8 @@ export function openHoldings({ core, chains, custody, prices, venueHoldings }: H
   return { earn, holdings, changed }
 }
 
-export function openWallets({ core, urls, net, chains, custody, prices, holdings, changed }: WalletParts) {
+export function openWallets(parts: WalletParts) {
+  const { core, urls, net, chains, custody, prices, holdings, changed, venueWorth } = parts
   const { config, db, taskEngine } = core
   const faucetGrant = urls.faucet
     ? createFaucetGrant({ faucet: createFaucet({ url: urls.faucet, net }), changed })
@@ -56,6 +60,8 @@ export function openWallets({ core, urls, net, chains, custody, prices, holdings
     db,
     chainRows: chains.table,
     holdings,
+    venueWorth,
+    clock: core.clock,
     walletsOf: (userId) => readWallets(db, userId),
     ledger: taskEngine.ledger,
     chains: sendingChains(chains),

@@ -153,7 +153,10 @@ for (const [size, options] of Object.entries(sizes))
     assert.match(await textOf(page, 'Recipients'), /Friend <b>of<\/b> mineWaits.*Counts in 23 hours/s)
     assert.ok((await textOf(page, 'Recipients')).includes(friend))
     assert.match(await textOf(page, 'Linked agents'), /Momentum bot/)
-    assert.match(await textOf(page, 'Money'), /Wallets and vault[\d,.]+ USD.*USDC.*In the vault, on/s)
+    assert.match(
+      await textOf(page, 'Money'),
+      /Together[\d,.]+ USDWallets[\d,.]+ USDVault5\.00 USD.*USDC.*In the vault, on/s,
+    )
     const payIn = await textOf(page, 'Pay in')
     for (const words of [person.evm, person.solana, 'On Solana', 'nothing here is worth anything'])
       assert.ok(payIn.includes(words), payIn)

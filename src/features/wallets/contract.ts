@@ -122,6 +122,26 @@ const TransferResult = T.Object(
 )
 setColumns(TransferResult, ['symbol', 'recipient'])
 
+const Portfolio = T.Object(
+  {
+    total_value_usd: Dec,
+    places: T.Array(
+      T.Object({
+        place: OneOf(['wallets', 'vault', 'predictions', 'perp', 'spot_venue'] as const),
+        value_usd: T.Unsafe<string | null>({
+          ...DecOrNull,
+          description: 'Null where the place does not answer, or a price at the venue is not known',
+        }),
+      }),
+      { description: 'Where the money is; the places at the venue are absent where there is no venue' },
+    ),
+    complete: T.Boolean({ description: 'The sum has every place, chain and price' }),
+    as_of: Time,
+  },
+  { $id: 'PortfolioResponse' },
+)
+export type PortfolioView = T.Static<typeof Portfolio>
+
 export const contract = group('wallets', 'Addresses and balances on every chain.', {
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
@@ -172,6 +192,14 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
       },
       { $id: 'HoldingsResponse' },
     ),
+  }),
+  portfolio: read('GET /v1/portfolio', {
+    isAddition: true,
+    summary: 'What your account is worth, place by place',
+    description:
+      'Use it to see your net worth in USD: your wallets, the vault, your wallet at the prediction market, and your accounts for perps and spot at the venue, open positions at mark prices. Money on its way between two places is in neither. Next: `wallets_holdings`, `perp_orders` or `spot_venue_orders` for the parts.',
+    access: 'read',
+    output: Portfolio,
   }),
   transfer: task('POST /v1/wallets/transfer', {
     isAddition: true,

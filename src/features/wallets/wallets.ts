@@ -3,14 +3,14 @@ import { kindsPerUser, type Wallet } from '#engines/custody/wallet-store.ts'
 import { implement } from '#kernel/contract/operation.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { contract } from './contract.ts'
-import type { Holdings } from './holdings.ts'
+import { createPortfolio, type PortfolioDeps } from './portfolio.ts'
 import { createTransfer, type TransferDeps } from './transfer.ts'
 
-type WalletsDeps = TransferDeps & {
-  chainRows: readonly Pick<Chain, 'id' | 'family'>[]
-  holdings: Holdings
-  walletsOf: (userId: string) => Promise<Wallet[]>
-}
+type WalletsDeps = TransferDeps &
+  PortfolioDeps & {
+    chainRows: readonly Pick<Chain, 'id' | 'family'>[]
+    walletsOf: (userId: string) => Promise<Wallet[]>
+  }
 
 /** Older clients send the numbers `0` and `1` for the families of wallets. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
@@ -39,6 +39,7 @@ export function createWallets(deps: WalletsDeps) {
     },
 
     transfer: createTransfer(deps),
+    portfolio: createPortfolio(deps),
 
     async holdings({ chain_type, event, for_agent }, caller) {
       const { userId } = await subjectOf(db, caller, for_agent)

@@ -158,6 +158,7 @@ export const journey: Step[] = [
   { name: 'perp_setup', input: wait },
   { name: 'perp_fund', input: { amount_usd: '200', ...wait }, keep: ended },
   { name: 'perp_setup_status' },
+  { name: 'wallets_portfolio' },
   { name: 'perp_markets', input: { search_text: 'ETH' } },
   {
     name: 'markets_candles',

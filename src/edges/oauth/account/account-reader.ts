@@ -57,10 +57,8 @@ export type Money = {
     protocol: string | null
   }[]
   total_value_usd: string
-  isComplete: boolean
-  /** Absent if the gateway has no venue, or the person no account there. */
-  perp: { account_value_usd: string; withdrawable_usd: string } | undefined
-  spot: readonly { asset: string; total: string }[]
+  places: readonly { place: string; value_usd: string | null }[]
+  complete: boolean
 }
 export type DoneTask = {
   kind: string
@@ -95,10 +93,9 @@ export function createAccountReader(session: PageSession) {
     approvals: session.operation('approvals_list'),
     wallets: session.operation('wallets_list'),
     balances: session.operation('wallets_holdings'),
+    portfolio: session.operation('wallets_portfolio'),
     tasks: session.operation('tasks_list'),
   }
-  // A gateway without a venue does not have these.
-  const venueReads = { perp: session.find('perp_orders'), spot: session.find('spot_venue_orders') }
   const read = async <Answer>(name: keyof typeof reads, request: FastifyRequest, fields: object = {}) =>
     (await session.call(reads[name], request, { ...fields })).body as Answer
 
@@ -110,35 +107,17 @@ export function createAccountReader(session: PageSession) {
     ])
     return { policy, recipients }
   }
-  /** A person without an account at the venue has no money there, and a venue that does not answer hides no other money. */
-  const atVenue = async <Answer>(name: keyof typeof venueReads, request: FastifyRequest) => {
-    const operation = venueReads[name]
-    if (!operation) return undefined
-    return session.call(operation, request, {}).then(
-      ({ body }) => body as Answer,
-      (error: unknown) => {
-        if (error instanceof Fault) return undefined
-        throw error
-      },
-    )
-  }
+  /** What cannot be read leaves a gap on the page, and the rest is shown. */
   const money = async (request: FastifyRequest): Promise<Money | undefined> => {
-    const [held, perp, spot] = await Promise.all([
-      read<Omit<Money, 'isComplete'> & { complete: boolean }>('balances', request).catch((error: unknown) => {
-        if (error instanceof Fault) return undefined
-        throw error
-      }),
-      atVenue<{ account: Money['perp'] }>('perp', request),
-      atVenue<{ balances: Money['spot'] }>('spot', request),
-    ])
-    if (!held) return undefined
-    const { holdings: all, total_value_usd, complete } = held
-    return {
-      holdings: all.filter(({ balance }) => /[1-9]/.test(balance)),
-      total_value_usd,
-      isComplete: complete,
-      perp: perp?.account,
-      spot: (spot?.balances ?? []).filter(({ total }) => /[1-9]/.test(total)),
+    try {
+      const [{ holdings: all }, worth] = await Promise.all([
+        read<Pick<Money, 'holdings'>>('balances', request),
+        read<Omit<Money, 'holdings'>>('portfolio', request),
+      ])
+      return { ...worth, holdings: all.filter(({ balance }) => /[1-9]/.test(balance)) }
+    } catch (error) {
+      if (error instanceof Fault) return undefined
+      throw error
     }
   }
   const tasksOf = async (request: FastifyRequest, of: object = {}) =>

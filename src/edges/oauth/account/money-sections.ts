@@ -28,6 +28,14 @@ const byWorth = (holdings: Money['holdings']): Money['holdings'] =>
     return difference === 0n ? 0 : difference > 0n ? 1 : -1
   })
 
+const placeNames: Readonly<Record<string, string>> = {
+  wallets: 'Wallets',
+  vault: 'Vault',
+  predictions: 'Prediction market',
+  perp: 'Perpetuals',
+  spot_venue: 'Spot account',
+}
+
 const factOf = (name: string, value: string): string =>
   `<div><dt>${name}</dt><dd>${escapeHtml(value)}</dd></div>`
 
@@ -41,28 +49,17 @@ export function moneySection(money: Money | undefined): string {
       rows: [],
       empty: 'Your balances cannot be shown now. Open the page again.',
     })
-  const { holdings, total_value_usd: total, isComplete, perp, spot } = money
+  const { holdings, total_value_usd: total, places, complete } = money
   const facts = [
     factOf(
-      'Wallets and vault',
-      `${dollars(total)}${isComplete ? '' : ', as far as chains answer and prices are known'}`,
+      'Together',
+      `${dollars(total)}${complete ? '' : ', as far as places answer and prices are known'}`,
     ),
-    ...(perp
-      ? [
-          factOf(
-            'Perpetuals',
-            `${dollars(perp.account_value_usd)}, ${dollars(perp.withdrawable_usd)} of it free`,
-          ),
-        ]
-      : []),
-    ...(spot.length === 0
-      ? []
-      : [
-          factOf(
-            'Spot account',
-            spot.map(({ asset, total: held }) => `${shownAmount(held)} ${asset}`).join(', '),
-          ),
-        ]),
+    ...places
+      .filter(({ value_usd: value }) => value === null || /[1-9]/.test(value))
+      .map(({ place, value_usd: value }) =>
+        factOf(placeNames[place] ?? place, value === null ? 'Not known now' : dollars(value)),
+      ),
   ]
   const worth = (value: string | null) => (value === null ? 'no known price' : dollars(value))
   const rows = byWorth(holdings).map((held) =>

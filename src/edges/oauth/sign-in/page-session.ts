@@ -110,22 +110,15 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     return { token, view: flow.view }
   }
 
-  const find = (name: string): InvocableOperation | undefined => {
-    const found = deps.operations.find((each) => each.name === name)
-    return found && deps.invocation.prepare(found)
-  }
-
   return {
     client,
     authorizationOf,
     hasToken: (request: FastifyRequest): boolean => tokenOf(request) !== undefined,
 
-    /** Returns undefined for an operation that this gateway does not serve. */
-    find,
     operation(name: string): InvocableOperation {
-      const found = find(name)
+      const found = deps.operations.find((each) => each.name === name)
       if (!found) throw new Error(`there is no operation ${name}`)
-      return found
+      return deps.invocation.prepare(found)
     },
     async call(
       invocable: InvocableOperation,
