@@ -78,7 +78,10 @@ test('prism finds no answer that differs from the document, over reads, money, t
       'proxy',
       'openapi.json',
       gateway.url,
-      ...['--port', String(port), '--verboseLevel', 'warn'],
+      '--port',
+      String(port),
+      '--verboseLevel',
+      'warn',
     ],
     { cwd: folder, stdio: 'ignore' },
   )

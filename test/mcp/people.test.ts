@@ -71,13 +71,17 @@ test('an app reads by default, and sees the tools of what its person has allowed
   }
 })
 
-test('an app that may only read is told so at first, and what its person can do about it', async () => {
-  for (const [allows, isTold] of [
+test('an app that may only read learns this at first, and what its person can do about it', async () => {
+  for (const [allows, readsAlone] of [
     [[], true],
     [['trade'], false],
   ] as const)
     await eachClient(await connected(allows), async (client) => {
-      assert.equal(/allowed this connection to read alone/.test(client.instructions()), isTold, client.name)
+      assert.equal(
+        /allowed this connection to read alone/.test(client.instructions()),
+        readsAlone,
+        client.name,
+      )
     })
 })
 

@@ -11,7 +11,7 @@ const held = (kind: HoldingView['kind'], value_usd: string | null, protocol: str
 const portfolioOf = (
   holdings: HoldingView[],
   venueWorth: Parameters<typeof createPortfolio>[0]['venueWorth'],
-  complete = true,
+  { complete = true } = {},
 ) =>
   createPortfolio({
     holdings: { forUser: async () => ({ holdings, complete }) as HoldingsAnswer, invalidate: () => {} },
@@ -62,7 +62,7 @@ test('a venue that does not answer is not known and not nothing, and hides no ot
 })
 
 test('a gateway without a venue has no places there, and a price that is not known leaves the sum incomplete', async () => {
-  const { places, complete } = await portfolioOf([held('token', null)], () => undefined, false)
+  const { places, complete } = await portfolioOf([held('token', null)], () => undefined, { complete: false })
   assert.deepEqual(
     places.map(({ place }) => place),
     ['wallets', 'vault', 'predictions'],

@@ -42,6 +42,7 @@ function normalised(value: unknown): unknown {
     const isOwn = ownFields.has(name) || (name === 'total' && typeof field === 'string')
     if (isOwn && field !== null) return `<${name}>`
     if (name === 'balance_changes') return bySymbol(field)
+    if (name === 'places') return withoutVenueSides(field)
     if (name === 'data') return withoutSlot(field)
     return name === 'fees' && Array.isArray(field) ? field.map(withoutGas) : field
   })
@@ -52,6 +53,12 @@ function normalised(value: unknown): unknown {
 /** What the gateway pays at most depends on the price of gas. */
 const withoutGas = (fee: Json): Json =>
   fee.paid_by === 'gateway' ? { ...fee, amount: '<gas>', amount_usd: '<gas>' } : fee
+
+/** How the cash at the venue is spread over its two sides depends on the fees and fills of that moment. */
+const withoutVenueSides = (places: Json[]): Json[] =>
+  places.map((each) =>
+    ['perp', 'spot_venue'].includes(String(each.place)) ? { ...each, value_usd: '<side>' } : each,
+  )
 
 /** Whether a new task runs at once depends on the free slots of that moment. */
 const withoutSlot = (data: Json | null): unknown =>

@@ -88,6 +88,7 @@ export const journey: Step[] = [
   },
   { name: 'wallets_list' },
   { name: 'wallets_holdings' },
+  { name: 'wallets_portfolio' },
   { name: 'credits_available' },
   { name: 'credits_history' },
   { name: 'credits_packs' },
@@ -158,7 +159,6 @@ export const journey: Step[] = [
   { name: 'perp_setup', input: wait },
   { name: 'perp_fund', input: { amount_usd: '200', ...wait }, keep: ended },
   { name: 'perp_setup_status' },
-  { name: 'wallets_portfolio' },
   { name: 'perp_markets', input: { search_text: 'ETH' } },
   {
     name: 'markets_candles',

@@ -120,7 +120,7 @@ export function createAccountReader(session: PageSession) {
       throw error
     }
   }
-  const tasksOf = async (request: FastifyRequest, of: object = {}) =>
+  const readTasks = async (request: FastifyRequest, of: object = {}) =>
     (await read<{ items: DoneTask[] }>('tasks', request, { limit: tasksShown, ...of })).items
   const agentsOf = (request: FastifyRequest) => read<{ agents: Agent[]; max: number }>('agents', request)
 
@@ -133,7 +133,7 @@ export function createAccountReader(session: PageSession) {
         read<{ total: number }>('approvals', request),
         read<{ wallets: Wallet[] }>('wallets', request),
         money(request),
-        tasksOf(request),
+        readTasks(request),
       ])
       return { ...held, agents, agentsMax: max, webhooks, waiting: total, wallets, money: own, tasks }
     },
@@ -142,7 +142,7 @@ export function createAccountReader(session: PageSession) {
       if (!agent) return undefined
       const [held, tasks] = await Promise.all([
         holdings(request, agentId),
-        tasksOf(request, { for_agent: agentId }),
+        readTasks(request, { for_agent: agentId }),
       ])
       return { agent, ...held, tasks }
     },

@@ -132,7 +132,7 @@ export type OAuthEdge = {
 
 /** Creates the routes for sign-in and OAuth. The first request loads the authorization server and builds it. */
 export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
-  const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins, signUp } = deps
+  const { oauth, baseUrl, limits, clock, log, corsOrigins, signUp } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock, signUp })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
   const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
@@ -195,9 +195,9 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   })
   const clientName = async (clientId: string) => nameOfClient(await providerOf(), clientId)
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
-  const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  const mountSignOut = createSignOutEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const mountApprovals = createApprovalsEdge(pageDeps, answerPage, readFormOf)
+  const mountAccount = createAccountEdge(pageDeps, answerPage, readFormOf)
+  const mountSignOut = createSignOutEdge(pageDeps, answerPage, readFormOf)
   /** Answers a page of the sign-in, within the request limit of the client's address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
@@ -243,15 +243,23 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
         await passOn(request, reply)
         return reply
       })
-      scope.route({
-        method: ['GET', 'POST'],
-        url: oauthPaths.userinfo,
-        exposeHeadRoute: false,
-        handler: async (request) =>
-          userinfoOf(await authenticate(request.headers.authorization), oauth.people),
-      })
+      mountUserinfo(scope, deps)
     }),
   }
+}
+
+const readFormOf = ({ raw }: FastifyRequest) => readForm(raw)
+
+const mountUserinfo = (
+  scope: FastifyInstance,
+  { oauth, authenticate }: Pick<OAuthEdgeDeps, 'oauth' | 'authenticate'>,
+): void => {
+  scope.route({
+    method: ['GET', 'POST'],
+    url: oauthPaths.userinfo,
+    exposeHeadRoute: false,
+    handler: async ({ headers }) => userinfoOf(await authenticate(headers.authorization), oauth.people),
+  })
 }
 
 type InteractionRoutes = {
