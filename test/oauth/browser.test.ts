@@ -131,3 +131,16 @@ for (const colorScheme of ['light', 'dark'] as const)
     await page.keyboard.press('Enter')
     await arrived
   })
+
+test('the request of an app that is wrong is answered in words, and the code is for its makers', {
+  skip,
+}, async () => {
+  await using context = await browser.newContext({ viewport: sizes.phone })
+  const page = await context.newPage()
+  await page.goto(`${app.base}/oauth/authorize?client_id=nobody&response_type=code`)
+  await page.getByText('This gateway does not know the app that sent you here.').waitFor()
+  await page.getByText('Error: invalid_client').waitFor()
+  await page.goto(app.base)
+  await page.getByRole('link', { name: 'Your account' }).click()
+  await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+})
