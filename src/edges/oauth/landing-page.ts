@@ -6,7 +6,7 @@ type Landing = { baseUrl: string; version: string; isLocal: boolean; hasPages: b
 
 const link = (path: string, text: string): string => `<a href="${path}">${text}</a>`
 
-/** What a person sees who opens the address of the gateway. */
+/** A person who opens the address of the gateway gets this page. */
 export function landingPage({ baseUrl, version, isLocal, hasPages }: Landing): string {
   const rows = [
     ...(hasPages

@@ -120,7 +120,7 @@ export async function sharesAfterSales(
 }
 
 export type SpendableShares = Spendable & {
-  /** What was bought and may still fail, and what is being sold: the chain may show that these have left already. */
+  /** Shares that were bought and may still fail, and shares that are being sold, which may have left by the chain. */
   unsettledUnits: bigint
 }
 

@@ -1,4 +1,4 @@
-/** What a person reads where the request of an app is wrong; its makers read the code and the text of the protocol. */
+/** A person reads the sentence; the makers of the app read the code and the text of the protocol. */
 const sentences: Readonly<Record<string, string>> = {
   invalid_client:
     'This gateway does not know the app that sent you here. Its registration may have ended because nobody used it: go back to the app, remove the connection there, and connect it again.',
@@ -19,6 +19,6 @@ const otherwise = 'The app and this gateway do not understand each other.'
 type ProtocolError = { error: string; error_description?: string | undefined }
 export const sentenceOf = ({ error }: ProtocolError): string => sentences[error] ?? otherwise
 
-/** In one line for the makers of the app. */
+/** The makers of the app read this line. */
 export const detailOf = ({ error, error_description: text }: ProtocolError): string =>
   text === undefined || text === error ? error : `${error}, ${text}`
