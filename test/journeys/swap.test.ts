@@ -231,15 +231,18 @@ describe('a user swaps on one chain', () => {
   })
 
   test('parallel swaps never spend one balance twice', async () => {
-    const person = await createFundedPerson(gateway.url)
-    const held = await balancesOf(world, person)
-    const request = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '3000000000' }
-    const all = await Promise.all(Array.from({ length: 6 }, () => swapOf(person, request)))
-    const done = all.filter(({ status }) => status === 200).map(({ body }) => body as SwapBody)
-    for (const { status, body } of all)
-      if (status !== 200)
-        assert.deepEqual([status, body.code], [409, 'insufficient_balance'], JSON.stringify(body))
-    assert.equal(done.length, 3)
-    await assertMeasured(world, person, held, done)
+    // A request may read a balance whose hold settles meanwhile, which only some rounds show.
+    for (let round = 0; round < 4; round++) {
+      const person = await createFundedPerson(gateway.url)
+      const held = await balancesOf(world, person)
+      const request = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '3000000000' }
+      const all = await Promise.all(Array.from({ length: 6 }, () => swapOf(person, request)))
+      const done = all.filter(({ status }) => status === 200).map(({ body }) => body as SwapBody)
+      for (const { status, body } of all)
+        if (status !== 200)
+          assert.deepEqual([status, body.code], [409, 'insufficient_balance'], JSON.stringify(body))
+      assert.equal(done.length, 3)
+      await assertMeasured(world, person, held, done)
+    }
   })
 })

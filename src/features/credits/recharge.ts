@@ -1,3 +1,4 @@
+import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
@@ -218,19 +219,16 @@ type CoinsRequest = {
 }
 
 async function coinsCovering(
-  { db, ledger }: RechargeDeps,
-  { native, wallet, coinsOf, amountUnits }: CoinsRequest,
+  deps: RechargeDeps,
+  { native, wallet, coinsOf, amountUnits: requiredUnits }: CoinsRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
-  const { heldUnits, version } = await ledger.balance(db, wallet)
-  const totalUnits = await coinsOf()
-  const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-  if (available >= amountUnits) return { totalUnits, version }
-  throw insufficientBalance(native, {
-    what: 'The payment',
-    requiredUnits: amountUnits,
-    availableUnits: available,
+  const { totalUnits, freeUnits, version } = await readFreeUnits(deps, {
+    account: wallet,
+    readTotal: coinsOf,
+    requiredUnits,
   })
+  if (freeUnits >= requiredUnits) return { totalUnits, version }
+  throw insufficientBalance(native, { what: 'The payment', requiredUnits, availableUnits: freeUnits })
 }
 
 function rechargeSteps(deps: RechargeDeps): Steps<RechargeTaskData, 'sign' | 'confirm'> {

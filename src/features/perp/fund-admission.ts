@@ -1,4 +1,5 @@
 import type { ReservedSpend, ReserveSpend } from '#durable/accept/reserve-spend.ts'
+import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { TradingKeys } from '#engines/custody/trading-keys.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
@@ -250,16 +251,20 @@ export async function fundDeposit(
 type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
 
 export async function cashCovering(
-  { db, ledger, chain, route }: FundDeps,
+  deps: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
-  const { heldUnits, version } = await ledger.balance(db, wallet)
-  const { tokens } = await chain.balances(account, [route.token])
-  const [totalUnits] = tokens
-  if (totalUnits === undefined)
-    throw new Fault('unavailable', 'The chain returned no balance; try again later')
-  const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-  if (available < amountUnits) throw depositShortage(route, amountUnits, available)
+  const { chain, route } = deps
+  const readTotal = async () => {
+    const [units] = (await chain.balances(account, [route.token])).tokens
+    if (units === undefined) throw new Fault('unavailable', 'The chain returned no balance; try again later')
+    return units
+  }
+  const { totalUnits, freeUnits, version } = await readFreeUnits(deps, {
+    account: wallet,
+    readTotal,
+    requiredUnits: amountUnits,
+  })
+  if (freeUnits < amountUnits) throw depositShortage(route, amountUnits, freeUnits)
   return { totalUnits, version }
 }

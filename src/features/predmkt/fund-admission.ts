@@ -1,4 +1,5 @@
 import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
+import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import type { SwapLegs } from '#features/swap/swap-as-leg.ts'
 import { conflict, exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
@@ -251,14 +252,13 @@ export async function wrapSpend(
   deps: PredmktDeps,
   { userId, account, to, token, units }: Wrap,
 ): Promise<ReservedSpend> {
-  const { db, ledger, chain, batches } = deps
+  const { chain, batches } = deps
   const ref = walletAccount(deps, userId, token.token)
   await batches.ready(chain.row.id)
+  const readTotal = async () => (await chain.balances(account, [token.token])).tokens[0] ?? 0n
   const read = async () => {
-    const { heldUnits, version } = await ledger.balance(db, ref)
-    const { tokens } = await chain.balances(account, [token.token])
-    const totalUnits = tokens[0] ?? 0n
-    const freeUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
+    const balance = await readFreeUnits(deps, { account: ref, readTotal, requiredUnits: units })
+    const { totalUnits, freeUnits, version } = balance
     if (freeUnits < units)
       throw insufficientBalance(
         { symbol: token.symbol, decimals: usdcDecimals, address: token.token, chainId: chain.row.id },

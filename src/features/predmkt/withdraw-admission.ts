@@ -1,3 +1,4 @@
+import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -175,10 +176,9 @@ export async function readOwnCash(
   deps: PredmktDeps,
   { userId, account }: { userId: string; account: string },
 ): Promise<{ totalUnits: bigint; freeUnits: bigint; version: bigint }> {
-  const { db, ledger, chain } = deps
   const { cashToken } = moneyOf(deps)
-  const { heldUnits, version } = await ledger.balance(db, walletAccount(deps, userId, cashToken))
-  const { tokens } = await chain.balances(account, [cashToken])
-  const totalUnits = tokens[0] ?? 0n
-  return { totalUnits, freeUnits: totalUnits > heldUnits ? totalUnits - heldUnits : 0n, version }
+  return readFreeUnits(deps, {
+    account: walletAccount(deps, userId, cashToken),
+    readTotal: async () => (await deps.chain.balances(account, [cashToken])).tokens[0] ?? 0n,
+  })
 }

@@ -32,8 +32,8 @@ export function createSwapExecution(deps: SwapDeps): SwapExecution {
       const account = accountOn(chain, await deps.walletsOf(userId))
       const isNative = sameAddress(chain, address, chain.native.address)
       const held = { chain, token: { address }, isNative }
-      const { heldUnits, availableUnits } = await walletBalance(deps, { userId, account }, held)
-      return { units: availableUnits, heldUnits }
+      const { heldUnits, freeUnits } = await walletBalance(deps, { userId, account }, held)
+      return { units: freeUnits, heldUnits }
     },
     quoteOut: (trade, userId) => orderQuoteOut(deps, trade, userId),
     isExitLoss,

@@ -1,3 +1,4 @@
+import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
@@ -154,13 +155,13 @@ async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: strin
   await (isEvm ? deps.batches.ready(chain.id) : deps.svm.ready(chain.id))
   const wallet: AccountRef = { owner: userId, asset: toAssetId(chain, token.address), subAccount: 'wallet' }
   const read = async () => {
-    // The version is read before the chain, so that a hold that settles in between invalidates the balance.
-    const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
-    const totalUnits = await unitsOf(deps, { chain, token, isNative, account })
-    const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-    if (availableUnits >= amountUnits) return { totalUnits, version }
+    const readTotal = () => unitsOf(deps, { chain, token, isNative, account })
+    const requiredUnits = amountUnits
+    const balance = await readFreeUnits(deps, { account: wallet, readTotal, requiredUnits })
+    const { totalUnits, freeUnits, version } = balance
+    if (freeUnits >= requiredUnits) return { totalUnits, version }
     const named = { ...token, chainId: chain.id }
-    throw insufficientBalance(named, { what: 'The transfer', requiredUnits: amountUnits, availableUnits })
+    throw insufficientBalance(named, { what: 'The transfer', requiredUnits, availableUnits: freeUnits })
   }
   const seen = { ...(await read()), reread: read }
   const tokenProgram =

@@ -1,3 +1,4 @@
+import { type FreeUnits, readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { TokenAt } from '#kernel/contract/token-ref.ts'
@@ -16,26 +17,27 @@ export const walletOf = (userId: string, { chain, token }: Held): AccountRef => 
   subAccount: 'wallet',
 })
 
-/** Reads the ledger before the chain, so that a hold that settles in between invalidates the balance. */
-export async function walletBalance(deps: BalanceDeps, { userId, account }: Holder, held: Held) {
-  const { heldUnits, version } = await deps.ledger.balance(deps.db, walletOf(userId, held))
-  const totalUnits = await walletUnits(deps, account, held)
-  return {
-    totalUnits,
-    heldUnits,
-    version,
-    availableUnits: totalUnits > heldUnits ? totalUnits - heldUnits : 0n,
-  }
-}
+export const walletBalance = (
+  deps: BalanceDeps,
+  { userId, account, requiredUnits }: Holder & { requiredUnits?: bigint },
+  held: Held,
+): Promise<FreeUnits> =>
+  readFreeUnits(deps, {
+    account: walletOf(userId, held),
+    readTotal: () => walletUnits(deps, account, held),
+    ...(requiredUnits !== undefined && { requiredUnits }),
+  })
 
 /** Returns the balance of the sold token; throws if it does not cover the swap. */
 export async function coveringBalance(deps: BalanceDeps, terms: SwapTerms): Promise<ReadBalance> {
   const { origin, amountInUnits: requiredUnits } = terms
-  const { totalUnits, version, availableUnits } = await walletBalance(deps, terms, origin)
-  if (availableUnits < requiredUnits)
+  const { userId, account } = terms
+  const holder = { userId, account, requiredUnits }
+  const { totalUnits, version, freeUnits } = await walletBalance(deps, holder, origin)
+  if (freeUnits < requiredUnits)
     throw insufficientBalance(
       { ...origin.token, chainId: origin.chain.id },
-      { what: 'The swap', requiredUnits, availableUnits },
+      { what: 'The swap', requiredUnits, availableUnits: freeUnits },
     )
   return { totalUnits, version }
 }

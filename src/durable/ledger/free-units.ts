@@ -1,0 +1,36 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { AccountRef } from '#kernel/task/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Ledger } from './ledger.ts'
+
+export type FreeUnits = { totalUnits: bigint; heldUnits: bigint; freeUnits: bigint; version: bigint }
+type FreeUnitsRequest = {
+  account: AccountRef
+  /** Reads the units that the account has outside of the ledger, such as on its chain. */
+  readTotal: () => Promise<bigint>
+  /** If the free units are fewer, the function waits a little for the tasks that hold some of them. */
+  requiredUnits?: bigint
+}
+
+const settleMsMax = 1000
+const settlePollMs = 50
+
+/**
+ * Returns the units of an account that no task holds. The ledger is read before the chain, so that a hold that settles
+ * in between makes the version old. Units that a task holds and has already spent on the chain count twice until the
+ * task has settled, so a shortage is read again where the chain still shows enough units.
+ */
+export async function readFreeUnits(
+  { db, ledger }: { db: Queryable; ledger: Pick<Ledger, 'balance'> },
+  { account, readTotal, requiredUnits = 0n }: FreeUnitsRequest,
+): Promise<FreeUnits> {
+  const until = performance.now() + settleMsMax
+  while (true) {
+    const { heldUnits, version } = await ledger.balance(db, account)
+    const totalUnits = await readTotal()
+    const freeUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
+    const isCovered = freeUnits >= requiredUnits || totalUnits < requiredUnits
+    if (isCovered || performance.now() > until) return { totalUnits, heldUnits, freeUnits, version }
+    await pause(settlePollMs)
+  }
+}
