@@ -261,7 +261,7 @@ async function addFarmers(
       leverage: 2 + (n % 4),
       isCross: n % 3 !== 0,
       isMarket: n % 5 !== 0,
-      guards: { daily_loss_usd: n % 4 === 3 ? '0.2' : '500' },
+      guards: { daily_loss_usd: n % 2 === 1 ? '0.2' : '500' },
       firstSlotMs,
       slotSeconds: 7_200,
     })
