@@ -226,6 +226,7 @@ export const laterFiles: readonly Later[] = [
       'test/proof/agent/run-budget.test.ts',
       'test/proof/agent/asked.test.ts',
       'test/proof/agent/wordings.test.ts',
+      'test/proof/agent/honest-answers.test.ts',
       'test/edges/fairness.test.ts',
     ],
   },

@@ -65,8 +65,7 @@ export const inWindow: Picked = (row, { slots, nowMs }) =>
 export const moved: Picked = (row, context) =>
   asked(row, context) && row.kind !== 'faucet_grant' && isWithin(row.created_at, context)
 export const filled: Picked = (row, context) => named(row, context) && isWithin(row.at, context)
-export const paidInDollars: Picked = (row, context) =>
-  row.fee_token === dollarSymbol && filled(row, context)
+export const paidInDollars: Picked = (row, context) => row.fee_token === dollarSymbol && filled(row, context)
 /** Picks hooks if the user means stops, and all waiting orders otherwise. */
 const stemLength = 5
 /** How many words of a question the texts of a market have, each by its beginning. */

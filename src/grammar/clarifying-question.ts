@@ -94,7 +94,8 @@ function askChain(found: Found, names: Names): Ask | undefined {
 function askSpot(found: Found, names: Names): Ask | undefined {
   const asset = found.frame.place === 'spot' ? assetNamed(found.slots.asset, names) : undefined
   if (!asset || asset.spot) return undefined
-  const isForm = ({ symbol, spot }: Asset) => spot && symbol.toLowerCase().endsWith(asset.symbol.toLowerCase())
+  const isForm = ({ symbol, spot }: Asset) =>
+    spot && symbol.toLowerCase().endsWith(asset.symbol.toLowerCase())
   return ask(found, {
     slot: 'asset',
     question: `${asset.symbol} is not at the spot venue. Which do you mean?`,
@@ -131,7 +132,8 @@ export function questionOf(found: Found, names: Names, market?: Place): Ask | un
   const [missing] = missingOf(frame, slots)
   if (missing) {
     const [first] = left
-    const isNone = first?.quantity !== undefined && isDecimal(first.quantity.value) && !isAboveZero(first.quantity.value)
+    const isNone =
+      first?.quantity !== undefined && isDecimal(first.quantity.value) && !isAboveZero(first.quantity.value)
     const unknown =
       first === undefined
         ? ''

@@ -16,7 +16,12 @@ const bareWords = list('AT FILLER OVERRIDE POLITE QUESTION WANT')
 
 /** Whether a word is no word of the lexicon and no plain one, as the name of a person. */
 export const isUnknownName = ({ kind, concepts, asset, chain, words }: Token): boolean =>
-  kind === 'word' && concepts.length === 0 && !asset && !chain && !plainWords.has(words) && !offTopicWords.has(words)
+  kind === 'word' &&
+  concepts.length === 0 &&
+  !asset &&
+  !chain &&
+  !plainWords.has(words) &&
+  !offTopicWords.has(words)
 
 const isLongSpan = ({ tokens }: Reader): boolean =>
   tokens.some(({ quantity, concepts }) => {
@@ -56,7 +61,8 @@ function valueFeatures(reader: Reader): Feature[] {
   const amount = findAmount(reader)
   if (amount) found.push('@amount')
   // One of an asset is worth its price.
-  if (amount?.kind === 'usd' || (amount?.kind === 'token' && !amount.text.startsWith('1 '))) found.push('@worth')
+  if (amount?.kind === 'usd' || (amount?.kind === 'token' && !amount.text.startsWith('1 ')))
+    found.push('@worth')
   return found
 }
 
@@ -94,7 +100,9 @@ export function featuresOf(clause: Clause, names: Names, nowMs: number): Set<Fea
   if (words.every((token) => has(token, ...talk))) found.add('@only-talk')
   if (words.some(({ kind, concepts, asset }) => kind === 'word' && concepts.length === 0 && !asset))
     found.add('@word')
-  if (words.some((token, at) => isUnknownName(token) && has(words[at - 1], 'TO') && !has(words[at - 1], 'IN')))
+  if (
+    words.some((token, at) => isUnknownName(token) && has(words[at - 1], 'TO') && !has(words[at - 1], 'IN'))
+  )
     found.add('@stranger')
   const slots = {}
   readPrice(reader, slots)

@@ -142,7 +142,8 @@ export function chainAt(
   if (has(preposition, 'IN')) return undefined
   // `swap usdc to eth` names a coin, where nothing says that the coin leaves a chain.
   const isSymbol = token.asset.symbol.toLowerCase() === token.words
-  const leaves = ['BRIDGE', 'MOVE'].some((verb) => reader.head.includes(verb as Concept)) || reader.facts().hasOrigin
+  const leaves =
+    ['BRIDGE', 'MOVE'].some((verb) => reader.head.includes(verb as Concept)) || reader.facts().hasOrigin
   return role === 'to' && moves && (leaves || !isSymbol) ? token.chain : undefined
 }
 

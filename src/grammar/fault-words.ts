@@ -53,7 +53,8 @@ const hints: Readonly<Record<string, Hint>> = {
       ? 'Acknowledge the disclaimer of prediction markets, then say "set up polymarket".'
       : 'Say "set up perps", then "fund perps with" an amount of dollars.',
   no_position: () => 'Ask "my positions" for those that are open.',
-  trading_paused: () => 'Only a person lifts the kill switch, on the account page; "close all my positions" goes on.',
+  trading_paused: () =>
+    'Only a person lifts the kill switch, on the account page; "close all my positions" goes on.',
   token_unsafe: () => 'Ask whether it is safe, such as "is aero safe".',
   market_closed: () => 'Ask "list the perp markets" for those that trade.',
   no_route: () => 'Say it with another token or another chain, such as "swap fifty usdc to eth on base".',

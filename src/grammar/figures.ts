@@ -113,11 +113,7 @@ const withSaid = /^(worth|bought)\(([^,()]+)\)$/
 export function figure(scope: Scope, source: string, format: Format): Figure | undefined {
   const { output, base, step } = scope
   const { operation, fetchedAtMs } = output
-  const made = (
-    value: unknown,
-    pointers: readonly string[],
-    formula: string | null,
-  ): Figure | undefined => {
+  const made = (value: unknown, pointers: readonly string[], formula: string | null): Figure | undefined => {
     const text = printed(value, format)
     return text === undefined
       ? undefined
@@ -154,8 +150,7 @@ export function figure(scope: Scope, source: string, format: Format): Figure | u
   if (said) {
     const pointer = pointerOf(base, said[2] ?? '')
     const price = valueAt(output.output, pointer)
-    const value =
-      typeof price === 'string' ? withAmount[said[1] ?? '']?.(price, scope.slots) : undefined
+    const value = typeof price === 'string' ? withAmount[said[1] ?? '']?.(price, scope.slots) : undefined
     return made(value, [pointer], said[1] ?? null)
   }
   const formula = call.exec(source)

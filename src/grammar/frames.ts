@@ -8,8 +8,8 @@ import { perpFrames } from './intents-perp.ts'
 import { earnReadFrames, perpReadFrames, portfolioFrames } from './intents-portfolio.ts'
 import { predictionFrames, predictionReadFrames } from './intents-predictions.ts'
 import { spotFrames } from './intents-spot.ts'
-import { swapFrames } from './intents-swap.ts'
 import { sumFrames } from './intents-sums.ts'
+import { swapFrames } from './intents-swap.ts'
 import { refusalFrames, talkFrames } from './intents-talk.ts'
 
 /** Every intent of the chat, as a frame. Reads are listed before orders, so that a read wins if both score alike. */

@@ -42,8 +42,8 @@ export const helpText = (topic: string | undefined): string =>
 /** Returns every wording that a help text or a note offers. */
 export const helpExamples = (): string[] => [
   ...new Set(
-    [overview(), ...Object.values(topics).map(({ text }) => text), ...Object.values(noteTexts)].flatMap((text) =>
-      [...text.matchAll(/"([^"]+)"/g)].map(([, example = '']) => example),
+    [overview(), ...Object.values(topics).map(({ text }) => text), ...Object.values(noteTexts)].flatMap(
+      (text) => [...text.matchAll(/"([^"]+)"/g)].map(([, example = '']) => example),
     ),
   ),
 ]

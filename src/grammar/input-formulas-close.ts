@@ -28,7 +28,10 @@ function positionOf(context: FormulaContext): JsonObject | Problem {
       stop(`There is no open position in ${context.slots.asset}: ask "my positions" for those that are open.`)
     )
   const [only, ...others] = found
-  if (!only) return stop('There is no open position: a position is opened by an order such as "long eth fifty dollars".')
+  if (!only)
+    return stop(
+      'There is no open position: a position is opened by an order such as "long eth fifty dollars".',
+    )
   if (others.length === 0) return only
   return {
     problem: 'ask',
@@ -80,7 +83,9 @@ const positionsToClose: Formula = (context) => {
   const found = positions(context)
   if (found.length > positionsMax)
     return stop(`There are more than ${positionsMax} positions: name those to close.`)
-  return found.length === 0 ? stop('There is no open position: a position is opened by an order such as "long eth fifty dollars".') : found
+  return found.length === 0
+    ? stop('There is no open position: a position is opened by an order such as "long eth fifty dollars".')
+    : found
 }
 
 function positionLeg(context: FormulaContext, leg: 'stop' | 'target'): string | undefined | Problem {
@@ -105,7 +110,8 @@ const activePositions = ({ outputs }: FormulaContext): JsonObject[] =>
 const positionsToWithdraw: Formula = (context) => {
   const found = activePositions(context)
   const [only, ...others] = found
-  if (!only) return stop('There is nothing in the vault: "deposit fifty usdc into the vault" puts something there.')
+  if (!only)
+    return stop('There is nothing in the vault: "deposit fifty usdc into the vault" puts something there.')
   if (others.length === 0) return [only]
   if (context.slots.amount === 'all') return found.slice(0, positionsMax)
   return stop('There are several positions in the vault: say "everything", or name one over the interface.')

@@ -35,14 +35,19 @@ const isOutcome = (said: string | undefined, outcome: unknown): boolean =>
 
 /** Returns the markets that were found, those alone that have the most words of the question. */
 function marketsFound({ slots, outputs }: FormulaContext): JsonObject[] {
-  const rows = ['found', 'again'].flatMap((step) => rowsAt(outputOf(outputs, step), '/markets').map(({ row }) => row))
+  const rows = ['found', 'again'].flatMap((step) =>
+    rowsAt(outputOf(outputs, step), '/markets').map(({ row }) => row),
+  )
   const counted = rows.map((row) => ({ row, count: wordsInCommon(row, slots.question) }))
   const most = Math.max(0, ...counted.map(({ count }) => count))
   return counted.filter(({ count }) => count === most).map(({ row }) => row)
 }
 
 /** Returns the outcome that is bought: the one that was said, one that the question names, or Yes. */
-function outcomeOf(market: JsonObject, { outcome, question = '' }: FormulaContext['slots']): JsonObject | Problem {
+function outcomeOf(
+  market: JsonObject,
+  { outcome, question = '' }: FormulaContext['slots'],
+): JsonObject | Problem {
   const rows = rowsAt(market, '/outcomes').map(({ row }) => row)
   const nameOf = (row: JsonObject) => String(row.outcome).toLowerCase()
   const found =
@@ -55,7 +60,9 @@ function outcomeOf(market: JsonObject, { outcome, question = '' }: FormulaContex
     problem: 'ask',
     slot: 'outcome',
     question: 'On which outcome?',
-    choices: rows.slice(0, choicesMax).map((row) => ({ label: String(row.outcome), fill: { outcome: nameOf(row) } })),
+    choices: rows
+      .slice(0, choicesMax)
+      .map((row) => ({ label: String(row.outcome), fill: { outcome: nameOf(row) } })),
   }
 }
 

@@ -186,7 +186,13 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     not: any('@id WENT+LAST SCHEDULES TRANSIT'),
     readers: ['task_status'],
     slots: ['status'],
-    plan: [step('tasks', 'tasks_list', { status: slot('status'), chats: value(false), limit: formula('tasks_limit') })],
+    plan: [
+      step('tasks', 'tasks_list', {
+        status: slot('status'),
+        chats: value(false),
+        limit: formula('tasks_limit'),
+      }),
+    ],
     answer: [lines.taskRow],
     examples: ['list my tasks', 'which tasks failed'],
   },
@@ -295,7 +301,14 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     readers: ['period'],
     window: 'any',
     plan: [step('events', 'notifications_list', { limit: value(20) })],
-    answer: [{ rows: '/events', pick: rows.ofTime, text: '{type|text} ({created_at|time})', none: 'Nothing happened lately.' }],
+    answer: [
+      {
+        rows: '/events',
+        pick: rows.ofTime,
+        text: '{type|text} ({created_at|time})',
+        none: 'Nothing happened lately.',
+      },
+    ],
     examples: ['any notifications', 'did i miss anything'],
   },
 ])

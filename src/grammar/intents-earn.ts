@@ -74,7 +74,9 @@ export const earnFrames = framesOf({ domain: 'earn', effect: 'move' }, [
     summary: 'A withdrawal that does not say where from: the vault or the perpetual account',
     when: [any('^WITHDRAW')],
     head: list('WITHDRAW'),
-    not: any('PERP EARN EARNED MARGIN SPOT CREDITS OTHERPERSON @address FIAT ORDERS LONG SHORT POSITION PREDMKT'),
+    not: any(
+      'PERP EARN EARNED MARGIN SPOT CREDITS OTHERPERSON @address FIAT ORDERS LONG SHORT POSITION PREDMKT',
+    ),
     readers: ['dollars', 'chain'],
     slots: ['amount'],
     required: [

@@ -15,7 +15,11 @@ export const marketFactFrames = framesOf({ domain: 'market', effect: 'read' }, [
   {
     intent: 'price_history',
     summary: 'How prices moved over a time, with high and low',
-    when: [any('@window EXTREME'), any('@asset'), any('PRICE CHANGE COMPARE EXTREME @bare QUESTION UP DOWN @window+@asked')],
+    when: [
+      any('@window EXTREME'),
+      any('@asset'),
+      any('PRICE CHANGE COMPARE EXTREME @bare QUESTION UP DOWN @window+@asked'),
+    ],
     cues: { '@window': 3, EXTREME: 3, CHANGE: 1, COMPARE: 1, PRICE: 1 },
     not: any(
       'FUNDING CHART INDICATOR @indicator ANALYSIS SCAM APY CREDITS POSITION SHOULD RESEARCH FORECAST NEWS HISTORY PREDMKT PREDHELD PNL ORDERS HAVE PORTFOLIO LIQUIDATION STOP TARGET HELDFACT',
@@ -47,7 +51,10 @@ export const marketFactFrames = framesOf({ domain: 'market', effect: 'read' }, [
     ),
     readers: ['worth_amount', 'asset'],
     slots: ['asset', 'amount'],
-    required: [{ name: 'asset', question: 'Which asset?' }, { name: 'amount', question: 'How much?' }],
+    required: [
+      { name: 'asset', question: 'Which asset?' },
+      { name: 'amount', question: 'How much?' },
+    ],
     plan: [steps.perpMarket(slot('asset'))],
     place: 'perp',
     answer: [
@@ -64,7 +71,10 @@ export const marketFactFrames = framesOf({ domain: 'market', effect: 'read' }, [
   {
     intent: 'market_facts',
     summary: 'Leverage, smallest order, open interest and volume of a perpetual market',
-    when: [any('LEVERAGE+QUESTION LEVERAGE+ALL LEVERAGE+SHOW INTEREST VOLUME MINSIZE @times+QUESTION'), any('@asset')],
+    when: [
+      any('LEVERAGE+QUESTION LEVERAGE+ALL LEVERAGE+SHOW INTEREST VOLUME MINSIZE @times+QUESTION'),
+      any('@asset'),
+    ],
     cues: { LEVERAGE: 3, INTEREST: 3, VOLUME: 3, MINSIZE: 4, '@times': 1 },
     not: any(
       'MINE POSITION HELDFACT @do @window PNL HISTORY SCAM EXPLAIN ANALYSIS CHART PREDMKT ORDERS RESEARCH @indicator FUNDING LIMITS COMPARE',
@@ -94,15 +104,31 @@ export const marketFactFrames = framesOf({ domain: 'market', effect: 'read' }, [
     place: 'perp',
     plan: [step('book', 'market_book', { asset: slot('asset') })],
     answer: [
-      { step: 'book', rows: '/bids', max: 3, text: '{/asset|text} bid {price|price}, {size|amount}.', none: 'There is no bid.' },
-      { step: 'book', rows: '/asks', max: 3, text: '{/asset|text} ask {price|price}, {size|amount}.', none: 'There is no ask.' },
+      {
+        step: 'book',
+        rows: '/bids',
+        max: 3,
+        text: '{/asset|text} bid {price|price}, {size|amount}.',
+        none: 'There is no bid.',
+      },
+      {
+        step: 'book',
+        rows: '/asks',
+        max: 3,
+        text: '{/asset|text} ask {price|price}, {size|amount}.',
+        none: 'There is no ask.',
+      },
     ],
     examples: ['order book of eth'],
   },
   {
     intent: 'market_list',
     summary: 'The markets of the venue',
-    when: [any('MARKET+SHOW MARKET+QUESTION MARKET+SUPPORTED TOKENWORD+SUPPORTED PERP+SUPPORTED SPOT+SUPPORTED TOKENWORD+PERP TOKENWORD+SPOT')],
+    when: [
+      any(
+        'MARKET+SHOW MARKET+QUESTION MARKET+SUPPORTED TOKENWORD+SUPPORTED PERP+SUPPORTED SPOT+SUPPORTED TOKENWORD+PERP TOKENWORD+SPOT',
+      ),
+    ],
     cues: { SUPPORTED: 3, SHOW: 4, MARKET: 1, TOKENWORD: 2 },
     not: any(
       '@asset HAVE MINE ORDERS HISTORY PNL POSITION CREDITS EARN APY SCAM LIMITS PORTFOLIO GAINERS LOSERS VOLUME INTEREST FUNDING CHANGE PREDMKT PREDHELD SETUP SETUP_ @amount EXPLAIN HELP CHAINWORD ANALYSIS NEWS FORECAST BOOK OPEN',

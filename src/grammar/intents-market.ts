@@ -16,7 +16,10 @@ export const marketFrames = framesOf({ domain: 'market', effect: 'read' }, [
   {
     intent: 'price',
     summary: 'The price of assets, and how it moved since the day before',
-    when: [any('PRICE CHANGE @bare UP+QUESTION DOWN+QUESTION ABOVE+QUESTION BELOW+QUESTION FROM+QUESTION+@number'), any('@asset')],
+    when: [
+      any('PRICE CHANGE @bare UP+QUESTION DOWN+QUESTION ABOVE+QUESTION BELOW+QUESTION FROM+QUESTION+@number'),
+      any('@asset'),
+    ],
     cues: { PRICE: 2, '@bare': 1 },
     not: any(
       'FUNDING @window EXTREME INTEREST VOLUME MINSIZE BOOK HELDFACT CHART INDICATOR @indicator PNL HAVE PORTFOLIO SCAM APY CREDITS CHATPRICE POSITION GAS SHOULD ANALYSIS RESEARCH FORECAST NEWS HISTORY COMPARE+@assets CHAINWORD LIQUIDATION EXPLAIN SUPPORTED PREDMKT',
@@ -130,7 +133,12 @@ export const tokenFrames = framesOf({ domain: 'token', effect: 'read' }, [
     not: any('PROTECT+@price LIMITS'),
     readers: ['address_token', 'token', 'chain'],
     slots: ['token', 'chain'],
-    required: [{ name: 'token', question: 'Which token do you mean? Give its address or symbol, such as "is usdc safe".' }],
+    required: [
+      {
+        name: 'token',
+        question: 'Which token do you mean? Give its address or symbol, such as "is usdc safe".',
+      },
+    ],
     plan: [step('security', 'security_check', { tokens: formula('security_tokens') })],
     answer: [
       {

@@ -99,7 +99,12 @@ export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' },
     readers: ['asset', 'venue', 'period', 'count'],
     window: 'any',
     plan: [
-      step('tasks', 'tasks_list', { chats: value(false), limit: formula('tasks_limit') }, { only: 'no_venue' }),
+      step(
+        'tasks',
+        'tasks_list',
+        { chats: value(false), limit: formula('tasks_limit') },
+        { only: 'no_venue' },
+      ),
       onlyIf('perp_venue', steps.perpFills),
       onlyIf('spot_venue', steps.spotFills),
       onlyIf('earn_venue', steps.vaultPositions),
@@ -195,7 +200,11 @@ export const perpReadFrames = framesOf({ domain: 'perp', effect: 'read', place: 
   {
     intent: 'perp_positions',
     summary: 'Open perpetual positions, their margin and liquidation prices',
-    when: [any('POSITION LIQUIDATION HELDFACT LONG+MINE+@asked SHORT+MINE+@asked FUNDING+PAID LEVERAGE+MINE OPEN+PERP+@asked')],
+    when: [
+      any(
+        'POSITION LIQUIDATION HELDFACT LONG+MINE+@asked SHORT+MINE+@asked FUNDING+PAID LEVERAGE+MINE OPEN+PERP+@asked',
+      ),
+    ],
     cues: { POSITION: 2, LIQUIDATION: 3, HELDFACT: 3, LONG: 1, SHORT: 1, PAID: 2, MINE: 1, OPEN: 2 },
     not: any('EARN EARNED PNL ORDERS HISTORY EXPLAIN STOP TARGET @do'),
     readers: ['asset'],

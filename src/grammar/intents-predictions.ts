@@ -1,5 +1,5 @@
-import * as lines from './answer-lines.ts'
 import type { Line } from './answer-lines.ts'
+import * as lines from './answer-lines.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf, type SlotRule } from './intent-frame.ts'
 import * as rules from './slots-of-several-intents.ts'
@@ -29,7 +29,9 @@ export const predictionReadFrames = framesOf({ domain: 'predictions', effect: 'r
     summary: 'Prediction markets with their odds',
     when: [any('PREDMKT')],
     cues: { PREDMKT: 6 },
-    not: any('PREDHELD PREDMKT+HAVE PREDMKT+POSITION PREDMKT+PNL PREDMKT+ORDERS PREDCASH PREDACCOUNT SETUP EXPLAIN HELP'),
+    not: any(
+      'PREDHELD PREDMKT+HAVE PREDMKT+POSITION PREDMKT+PNL PREDMKT+ORDERS PREDCASH PREDACCOUNT SETUP EXPLAIN HELP',
+    ),
     readers: ['question'],
     plan: [found, again],
     answer: lines.predictionMarkets,
@@ -157,7 +159,12 @@ export const predictionFrames = framesOf({ domain: 'predictions', effect: 'trade
       resting,
       step('cancel', 'predmkt_cancel', { cancel_all: value(true) }, { guard: 'has_prediction_orders' }),
     ],
-    answer: [restingLine('No order of yours waits at the prediction market, and shares are sold, not cancelled: "my bets" lists them.'), lines.task('cancel')],
+    answer: [
+      restingLine(
+        'No order of yours waits at the prediction market, and shares are sold, not cancelled: "my bets" lists them.',
+      ),
+      lines.task('cancel'),
+    ],
     examples: ['cancel my bets', 'cancel all my polymarket orders'],
   },
   {

@@ -80,7 +80,10 @@ export const sumFrames = framesOf({ domain: 'portfolio', effect: 'read' }, [
         text: '{kind|kind}: [{value_usd|usd} on its way, ]{state|kind} since {created_at|time}.',
         none: 'Nothing is on its way: no task that moves money is under way.',
       },
-      { rows: '/unread', text: 'Not counted: {place|kind}, because it could not be read[ ({message|text})].' },
+      {
+        rows: '/unread',
+        text: 'Not counted: {place|kind}, because it could not be read[ ({message|text})].',
+      },
       {
         where: ({ by }) => by !== 'pending',
         text: '[Without a price, and so not counted: {/unpriced/0|text}][, {/unpriced/1|text}][, {/unpriced/2|text}]',

@@ -86,7 +86,8 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     cues: { IMAGE: 5 },
     not: any('@asset+CHART'),
     examples: ['draw me a bull'],
-    refusal: 'Pictures are not drawn in this chat. Prices are told in words, such as "how did eth move this week".',
+    refusal:
+      'Pictures are not drawn in this chat. Prices are told in words, such as "how did eth move this week".',
   },
   {
     intent: 'raise_limits',
@@ -104,7 +105,8 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     when: [any('RESUME')],
     cues: { RESUME: 8 },
     examples: ['turn trading back on'],
-    refusal: 'This chat switches the kill switch on and never off. The person lifts it on the account page; "close all my positions" works meanwhile.',
+    refusal:
+      'This chat switches the kill switch on and never off. The person lifts it on the account page; "close all my positions" works meanwhile.',
   },
   {
     intent: 'approve',

@@ -110,7 +110,11 @@ const onlyNow =
   'That is known only as it is now, and there is no record of other times. Ask it without a time; "how did eth move this week" and "what did i trade yesterday" take one.'
 
 /** Returns why a read is not answered for the time that the clause names, past or to come. */
-function refusalOfTime(frame: Frame, clause: Clause, { registry: { names }, nowMs }: Setting): Refusal | undefined {
+function refusalOfTime(
+  frame: Frame,
+  clause: Clause,
+  { registry: { names }, nowMs }: Setting,
+): Refusal | undefined {
   if (frame.effect !== 'read' || frame.domain === 'predictions') return undefined
   const reader = { tokens: clause.tokens, names }
   if (windowOf(reader, nowMs) !== undefined)

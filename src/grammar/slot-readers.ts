@@ -74,7 +74,8 @@ const readChain: SlotReader = (reader, slots) => assets.readChains(reader, slots
 function readPlainChain(reader: Reader, slots: Slots): void {
   const at = indexWhere(
     reader,
-    (token, index) => token.chain !== undefined && token.asset === undefined && chainAt(reader, index) !== undefined,
+    (token, index) =>
+      token.chain !== undefined && token.asset === undefined && chainAt(reader, index) !== undefined,
   )
   const chain = reader.tokens[at]?.chain
   if (!chain) return
@@ -140,7 +141,9 @@ function readWorthAmount(reader: Reader, slots: Slots): void {
   const amount = amounts.findAmount(reader)
   if (!amount || (amount.kind !== 'usd' && amount.kind !== 'token')) return
   take(reader, amount.at)
-  slots.amount = amount.text.endsWith(` ${dollarSymbol}`) ? amount.text.replace(dollarSymbol, 'usd') : amount.text
+  slots.amount = amount.text.endsWith(` ${dollarSymbol}`)
+    ? amount.text.replace(dollarSymbol, 'usd')
+    : amount.text
   for (const at of assets.assetPositions(reader))
     if (reader.tokens[at]?.asset?.symbol === dollarSymbol) take(reader, at)
 }

@@ -57,7 +57,14 @@ export function rangeOf(period: string, nowMs: number): { fromMs: number; toMs: 
   return span ? { fromMs: nowMs - Number(span[1]) * (spanMs[span[2] ?? ''] ?? 0), toMs: nowMs } : undefined
 }
 
-const spanNames: Readonly<Record<string, string>> = { m: 'minutes', h: 'hours', d: 'days', mo: 'days', y: 'days', w: 'days' }
+const spanNames: Readonly<Record<string, string>> = {
+  m: 'minutes',
+  h: 'hours',
+  d: 'days',
+  mo: 'days',
+  y: 'days',
+  w: 'days',
+}
 
 /** Says a day with its weekday: `Monday, 30 November 2026`. */
 function dayWords(date: string): string {
@@ -90,7 +97,11 @@ export const periodOf = ({ period = '1d' }: Slots): string => (period === 'all' 
 const phrasePeriods = list('~1d ~yesterday ~1w ~1mo ~3mo ~1y ~all')
 
 /** Returns the date that begins at a position, with the positions of its words: `march 15`, `2026-03-15`. */
-function dateAt(reader: Reader, at: number, nowMs: number): { from: string; to: string; taken: number[] } | undefined {
+function dateAt(
+  reader: Reader,
+  at: number,
+  nowMs: number,
+): { from: string; to: string; taken: number[] } | undefined {
   const quantity = quantityAt(reader, at)
   if (quantity?.unit === 'date') return { from: quantity.value, to: quantity.value, taken: [at] }
   const words = reader.taken.has(at) ? undefined : reader.tokens[at]?.words
@@ -106,7 +117,8 @@ function dateAt(reader: Reader, at: number, nowMs: number): { from: string; to: 
   // A month without a year is the last one that has begun.
   const year = now.getUTCFullYear() - (month > now.getUTCMonth() ? 1 : 0)
   const day = quantityAt(reader, at + 1)
-  const number = day?.unit === 'number' && /^([1-9]|[12]\d|3[01])$/.test(day.value) ? Number(day.value) : undefined
+  const number =
+    day?.unit === 'number' && /^([1-9]|[12]\d|3[01])$/.test(day.value) ? Number(day.value) : undefined
   const first = Date.UTC(year, month, number ?? 1)
   const last = number === undefined ? Date.UTC(year, month + 1, 1) - dayMs : first
   return { from: dateOf(first), to: dateOf(last), taken: number === undefined ? [at] : [at, at + 1] }
@@ -156,7 +168,10 @@ export function readPeriod(reader: Reader, slots: Slots, nowMs: number): void {
 }
 
 /** Returns the time of the past that a clause names; undefined if it names none, or only now or the present day. */
-export function windowOf({ tokens, names }: Pick<Reader, 'tokens' | 'names'>, nowMs: number): string | undefined {
+export function windowOf(
+  { tokens, names }: Pick<Reader, 'tokens' | 'names'>,
+  nowMs: number,
+): string | undefined {
   const slots: Slots = {}
   readPeriod(createReader(tokens, names, []), slots, nowMs)
   const { period } = slots

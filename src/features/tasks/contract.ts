@@ -42,7 +42,10 @@ export const contract = group('tasks', about, {
         T.String({ format: 'uuid', maxLength: 36, description: 'Only tasks that this task has started' }),
       ),
       chats: T.Optional(
-        T.Boolean({ default: true, description: 'false leaves out the answers of chats, which are tasks, too' }),
+        T.Boolean({
+          default: true,
+          description: 'false leaves out the answers of chats, which are tasks, too',
+        }),
       ),
       for_agent: ForAgent,
     }),

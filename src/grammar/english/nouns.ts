@@ -52,12 +52,16 @@ export const indicatorWords = {
 export const portfolio = {
   FILLWORD: 'fills|fill history|latest fills|executions|my fills',
   PAID: 'paid|have paid|i paid|did i pay|paid so far|spent on',
-  HELDFACT: 'entry price|entry|leverage am i using|leverage do i use|margin is used|margin used|used margin|margin am i using|how big|size of my|am i long|am i short|long or short',
+  HELDFACT:
+    'entry price|entry|leverage am i using|leverage do i use|margin is used|margin used|used margin|margin am i using|how big|size of my|am i long|am i short|long or short',
   EXPOSURE: 'exposure|exposed',
-  TRANSIT: 'on the way|in transit|in flight|under way|underway|pending transfers|pending transfer|on its way|not arrived|incoming',
+  TRANSIT:
+    'on the way|in transit|in flight|under way|underway|pending transfers|pending transfer|on its way|not arrived|incoming',
   STABLES: 'stablecoins|stablecoin|stables',
-  BYASSET: 'by coin|by asset|by token|per coin|per asset|per token|each coin|each asset|each token|between assets|between coins|across assets|asset by asset|coin by coin|allocation|split|break down|breakdown|composition|diversified|percentage of|share of|biggest holding|largest holding|top holdings',
-  BYCHAIN: 'by chain|per chain|by network|per network|each chain|each network|across chains|on which chain|which chain|which network|split by chain|between chains|chain by chain',
+  BYASSET:
+    'by coin|by asset|by token|per coin|per asset|per token|each coin|each asset|each token|between assets|between coins|across assets|asset by asset|coin by coin|allocation|split|break down|breakdown|composition|diversified|percentage of|share of|biggest holding|largest holding|top holdings',
+  BYCHAIN:
+    'by chain|per chain|by network|per network|each chain|each network|across chains|on which chain|which chain|which network|split by chain|between chains|chain by chain',
   SUMWORD: 'sum|total|in total|altogether|all together|combined|overall|grand total',
   HAVE: 'how much is in|how much is on|what is on my|i have|do i still have|do i still own|do i have|i own|do i own|i hold|do i hold|i got|have i got|i have left|do we have|holdings|holding|balance|balances|my tokens|my coins|my bag|my bags|my stack|in my wallet|in my wallets|my wallet|my wallets|my money|my funds|my assets|am i holding|i still have|left over|have left|what is in|my cash|own|hold|have i got on|i got on|got at|have got|my stuff|spot balances|spot balance|what have i got|biggest holding|largest holding|top holdings',
   OWNED: 'do i have|do i own|everything i own|everything i have|options do i have',
@@ -135,8 +139,10 @@ export const account = {
     'recipients|recipient|allowed addresses|address book|who can i send|whitelist|whitelisted|allowlist|saved addresses|contacts|send money to|allowed to receive|can i send to|can i pay',
   TASK: 'task|tasks|jobs|job|operation|operations|operation status|background tasks|transaction fail|transaction failed|failed transactions|failed transaction|swap fail|order fail',
   WENT: 'go through|went through|gone through|succeed|succeeded|success|complete yet|completed yet|finished|done yet|is it done|executed yet|what happened to|status of|progress|still running|confirmed yet|land|landed|arrived|arrive|settled|filled yet|stuck|work out|how far|failed yet|worked|processed|get filled|got filled|through yet|update on my|happened with my|did that work',
-  FAILED: 'failed|failing|errors|went wrong|transaction fail|transaction failed|swap fail|order fail|failed transaction|failed transactions',
-  RUNNING: 'running|in progress|in flight|unfinished|ongoing|active tasks|currently running|running right now|running now|runs right now|run right now',
+  FAILED:
+    'failed|failing|errors|went wrong|transaction fail|transaction failed|swap fail|order fail|failed transaction|failed transactions',
+  RUNNING:
+    'running|in progress|in flight|unfinished|ongoing|active tasks|currently running|running right now|running now|runs right now|run right now',
   COMPLETED: 'completed tasks|finished tasks|completed',
   ACCOUNT:
     'who am i|my account|my profile|my user|account details|account info|account information|my plan|logged in as|my scopes|signed in as|my agent id|my user id|profile|account id|my permissions',
@@ -148,7 +154,8 @@ export const account = {
 
 /** Prediction markets. The words for them say what is meant, and the others of a message are searched for. */
 export const predictions = {
-  PREDCASH: 'polymarket balance|prediction balance|polymarket cash|prediction cash|cash at polymarket|balance at polymarket',
+  PREDCASH:
+    'polymarket balance|prediction balance|polymarket cash|prediction cash|cash at polymarket|balance at polymarket',
   SHARES: 'shares',
   PREDACCOUNT: 'polymarket account|prediction account|my polymarket|into polymarket|to polymarket',
   PREDMKT:
@@ -158,7 +165,8 @@ export const predictions = {
 }
 
 export const refused = {
-  SCHEDULES: 'schedules|my schedule|my dca|automations|automation|next schedule|scheduled orders|scheduled runs|my bots|my bot|my strategies',
+  SCHEDULES:
+    'schedules|my schedule|my dca|automations|automation|next schedule|scheduled orders|scheduled runs|my bots|my bot|my strategies',
   NEWS: 'news|headlines|headline|happened in crypto|announcement|announcements|rumour|rumor|rumours|rumors|tweets|twitter sentiment|articles|press|latest on|why is|why did|why are|sentiment on twitter|breaking|media',
   FORECAST:
     'will|predict|forecast|going to hit|going to reach|gonna hit|where will|price prediction|next year|in five years|by the end of the year|by year end|going to be|will be worth|going to moon|gonna moon|how high|how low|moon|crystal ball|going to go|going to pump|going to dump|going to crash|future price|100x|eoy',

@@ -80,8 +80,7 @@ test('every figure of a template exists in the answer of its operation', () => {
       for (const hit of line.text.matchAll(placeholder))
         for (const path of pathsOf(hit[1] ?? '')) {
           const parts = path.startsWith('/') ? path.slice(1).split('/') : [...base, ...path.split('/')]
-          if (!schemaAt(entry.output, parts))
-            missing.push(`${intent}, ${step.operation}: ${path}`)
+          if (!schemaAt(entry.output, parts)) missing.push(`${intent}, ${step.operation}: ${path}`)
         }
     }
   // What a message costs is published by the chat itself, and kinds of orders share one list.
@@ -254,7 +253,10 @@ test('names that strangers chose are text, and a failed read is named', () => {
       fault: { code: 'unavailable', detail: 'The venue did not answer' },
     },
   }
-  assert.equal(answerTo('price of eth', failed).text, 'It could not be read (perp markets): The venue did not answer. Ask again in a moment; "are all systems up" says what answers now.')
+  assert.equal(
+    answerTo('price of eth', failed).text,
+    'It could not be read (perp markets): The venue did not answer. Ask again in a moment; "are all systems up" says what answers now.',
+  )
 })
 
 test('lists are cut, and what is left out is counted', () => {

@@ -112,7 +112,8 @@ const saysEach = (text: string, words: readonly string[] = []): boolean =>
   words.every((word) => word.split('/').some((each) => text.toLowerCase().includes(each.toLowerCase())))
 
 /** Whether the answer has figures of the account or of the markets, not only of a refusal. */
-export const hasData = ({ citations }: Answer): boolean => citations.some(({ pointer }) => pointer !== '/detail')
+export const hasData = ({ citations }: Answer): boolean =>
+  citations.some(({ pointer }) => pointer !== '/detail')
 const saysPart = ({ text, proposals }: Answer): boolean =>
   proposals.length === 0 && text.includes('Not read, and so not answered: ')
 const isOpen = ({ memory, text }: Answer): boolean => memory.pending !== undefined || text.endsWith('?')

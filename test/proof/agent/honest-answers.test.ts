@@ -37,7 +37,11 @@ describe('answers without a model', () => {
   const proposed = ({ proposals }: Answer) => proposals.map(({ operation }) => operation)
 
   test('a limit order is looked for in all places, and where none is, the places are named', async () => {
-    for (const text of ['cancel the limit order on btc', 'cancel my btc limit', 'take back the btc limit order']) {
+    for (const text of [
+      'cancel the limit order on btc',
+      'cancel my btc limit',
+      'take back the btc limit order',
+    ]) {
       const answer = await ask(text)
       assert.deepEqual(proposed(answer), ['perp_cancel'], `${text}: ${answer.text}`)
     }

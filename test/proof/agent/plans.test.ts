@@ -337,5 +337,8 @@ test('shares are sold by the words of their market, all of them or a part', () =
     outcome_id: 'No A rate cut?',
     amount_shares: '4',
   })
-  assert.equal(problem('sell my no shares on the election', 'sell', holding), 'You have no such shares: "my bets" lists what you have')
+  assert.equal(
+    problem('sell my no shares on the election', 'sell', holding),
+    'You have no such shares: "my bets" lists what you have',
+  )
 })

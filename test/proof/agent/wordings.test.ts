@@ -61,7 +61,7 @@ describe('wordings of readers', () => {
       }
     }
     await Promise.all(Array.from({ length: atOnce }, work))
-    console.log(tableOf(graded)); (await import('node:fs')).writeFileSync('/tmp/blind/out.jsonl', graded.map((g) => JSON.stringify({ r: g.result, k: g.wording.kind, t: g.wording.text, a: g.answer.text, tools: g.answer.tools, c: g.answer.calls, cit: g.answer.citations, p: g.answer.proposals, plan: g.answer.plan, m: g.answer.memory, want: g.wording.right })).join('\n'))
+    console.log(tableOf(graded))
     const of = (result: Result) => graded.filter((each) => each.result === result)
     const shown = (found: Graded[]) =>
       found
