@@ -87,7 +87,7 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     not: any('@asset+CHART'),
     examples: ['draw me a bull'],
     refusal:
-      'Pictures are not drawn in this chat. Prices are told in words, such as "how did eth move this week".',
+      'Pictures are not drawn in this chat. Prices are printed as words, such as "how did eth move this week".',
   },
   {
     intent: 'raise_limits',

@@ -13,7 +13,7 @@ import { has } from './tag.ts'
 import { contextMs, isFresh, type ThreadState } from './thread-memory.ts'
 import { isTimed, windowOf } from './times.ts'
 import { type Ask, type Intent, type Note, note, type Refusal } from './understanding.ts'
-import { unreadOf } from './unread-words.ts'
+import { unreadWords } from './unread-words.ts'
 
 /** The meaning of one clause by itself. */
 export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note; unread?: string }
@@ -98,7 +98,7 @@ function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   if (odd !== undefined) return { ask: confirmation(frame, slots, `"${odd}" was not understood.`) }
   if (isOrder && clause.isGuess && !frame.allowsTypo)
     return { ask: confirmation(frame, slots, 'A word of that was mistyped.') }
-  const unread = unreadOf(clause, frame, best.taken)
+  const unread = unreadWords(clause, frame, best.taken)
   return {
     intent: intentOf(frame, slots, { mood: clause.mood, registry }),
     ...(unread !== undefined && { unread }),

@@ -13,16 +13,17 @@ const fitting = list('POLITE WANT PERTX DAILY ALL')
 
 type Cues = NonNullable<Frame['cues']>
 
-function isOdd(token: Token, cues: Cues, isTaken: boolean): boolean {
+function isOdd(token: Token, cues: Cues): boolean {
   const { kind, words, concepts, asset, chain, quantity } = token
   if (kind !== 'word' || asset || chain || quantity) return false
-  if (concepts.length === 0) return !isTaken && !harmlessWords.has(words)
+  if (concepts.length === 0) return !harmlessWords.has(words)
   const odd = strange.filter((concept) => !(concept in cues))
   return has(token, ...odd) && !has(token, ...fitting)
 }
 
-/** A word that speaks for the intent is not odd, and neither is one that a slot has taken. */
+/** A word that speaks for the intent is not odd, and neither is an unknown one that a slot has taken. */
 export const oddWord = (
   tokens: readonly Token[],
   { cues = {}, taken }: { cues?: Cues | undefined; taken: ReadonlySet<number> },
-): string | undefined => tokens.find((token, at) => isOdd(token, cues, taken.has(at)))?.text
+): string | undefined =>
+  tokens.find((token, at) => isOdd(token, cues) && !(token.concepts.length === 0 && taken.has(at)))?.text

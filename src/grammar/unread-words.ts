@@ -27,7 +27,7 @@ function isUnread(token: Token, frame: Frame): boolean {
 const spoken = (tokens: readonly Token[]): string => tokens.map(({ text }) => text).join(' ')
 
 /** Returns the words of a clause that the answer of a read leaves out, in spoken order. */
-export function unreadOf(clause: Clause, frame: Frame, taken: ReadonlySet<number>): string | undefined {
+export function unreadWords(clause: Clause, frame: Frame, taken: ReadonlySet<number>): string | undefined {
   if (isMutating(frame) || frame.effect === 'none') return undefined
   const left = clause.tokens.filter((token, at) => !taken.has(at) && isUnread(token, frame))
   return left.length === 0 ? undefined : spoken(left)

@@ -240,7 +240,7 @@ async function throwIfRefused(
   input: JsonObject,
 ): Promise<void> {
   if (hasDryRun) return
-  // Whoever accepts the recommendation does it as a user, and not as a run of a schedule.
+  // A recommendation is accepted by a user, and not by a run of a schedule.
   const { via: _run, ...caller } = await currentCaller()
   try {
     await withTimeLimit(calls().admit({ operation, input, caller }), admitMs)
