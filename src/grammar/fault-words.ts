@@ -55,11 +55,20 @@ const hints: Readonly<Record<string, Hint>> = {
   no_position: () => 'Ask "my positions" for those that are open.',
   trading_paused: () =>
     'Only a person lifts the kill switch, on the account page; "close all my positions" goes on.',
+  entry_unknown: () =>
+    'Say a price instead, such as "set a stop loss on my cbbtc at eighty thousand dollars".',
   token_unsafe: () => 'Ask whether it is safe, such as "is aero safe".',
   market_closed: () => 'Ask "list the perp markets" for those that trade.',
   no_route: () => 'Say it with another token or another chain, such as "swap fifty usdc to eth on base".',
   not_found: () => 'Ask "what can you do" for what there is.',
 }
+/** Returns every text that says what would work. */
+export const hintTexts = (): string[] => [
+  ...Object.values(hints).flatMap((hint) => ['swap_execute', 'predmkt_order'].map(hint)),
+  hintOf('', 'validation'),
+  hintOf('', ''),
+]
+
 const hintOf = (operation: string, code: string): string =>
   hints[code]?.(operation) ??
   (code === 'validation'

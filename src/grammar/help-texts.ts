@@ -1,3 +1,4 @@
+import { hintTexts } from './fault-words.ts'
 import { frames } from './frames.ts'
 import { topics } from './help-topics.ts'
 import { noteTexts } from './understanding.ts'
@@ -39,11 +40,15 @@ const overview = (): string =>
 export const helpText = (topic: string | undefined): string =>
   topic === undefined ? overview() : (topics[topic]?.text ?? overview())
 
-/** Returns every wording that a help text or a note offers. */
-export const helpExamples = (): string[] => [
-  ...new Set(
-    [overview(), ...Object.values(topics).map(({ text }) => text), ...Object.values(noteTexts)].flatMap(
-      (text) => [...text.matchAll(/"([^"]+)"/g)].map(([, example = '']) => example),
-    ),
-  ),
-]
+/** Returns every wording that a help text, a note or a refusal offers. */
+export function helpExamples(): string[] {
+  const texts = [
+    overview(),
+    ...Object.values(topics).map(({ text }) => text),
+    ...Object.values(noteTexts),
+    ...frames.flatMap(({ refusal }) => refusal ?? []),
+    ...hintTexts(),
+  ]
+  const quoted = texts.flatMap((text) => [...text.matchAll(/"([^"]+)"/g)])
+  return [...new Set(quoted.map(([, example = '']) => example))]
+}

@@ -143,7 +143,7 @@ export const tokenFrames = framesOf({ domain: 'token', effect: 'read' }, [
     answer: [
       {
         rows: '/results',
-        text: '[{token(chain_id,token_address)|text} ]{token_address|text} on chain {chain_id|text}: {status|text}, risk {risk_level|kind}[, buy tax {buy_tax|fraction}][, sell tax {sell_tax|fraction}][. {reasons/0/message|text}][ (by {provider|text})].',
+        text: '[{token(chain_id,token_address)|text} ]{token_address|text} on chain {chain_id|text}: {status|text}, risk {risk_level|words}[, buy tax {buy_tax|fraction}][, sell tax {sell_tax|fraction}][. {reasons/0/message|text}][ (by {provider|text})].',
       },
     ],
     examples: ['is usdc safe', 'would 0x6982508145454ce325ddbe47a25d4ec3d2311933 let me sell again'],

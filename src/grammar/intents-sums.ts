@@ -77,12 +77,12 @@ export const sumFrames = framesOf({ domain: 'portfolio', effect: 'read' }, [
       {
         where: ({ by }) => by === 'pending',
         rows: '/pending',
-        text: '{kind|kind}: [{value_usd|usd} on its way, ]{state|kind} since {created_at|time}.',
+        text: '{kind|kind}: [{value_usd|usd} on its way, ]{state|words} since {created_at|time}.',
         none: 'Nothing is on its way: no task that moves money is under way.',
       },
       {
         rows: '/unread',
-        text: 'Not counted: {place|kind}, because it could not be read[ ({message|text})].',
+        text: 'Not counted: {place|words}, because it could not be read[ ({message|text})].',
       },
       {
         where: ({ by }) => by !== 'pending',

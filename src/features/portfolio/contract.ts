@@ -90,7 +90,7 @@ export const contract = group('portfolio', 'What you have everywhere, as one sum
     isAddition: true,
     summary: 'What you have in wallets, vault, perps, spot, predictions and in flight, summed up',
     mainTool: {
-      text: 'Your portfolio and net worth in dollars: wallets, vault, perps, spot, predictions and money in flight in one sum, by chain and asset.',
+      text: 'Your portfolio and net worth: wallets, vault, perps, spot, predictions and money in flight in one sum, by chain and asset.',
     },
     description:
       'Use it for net worth, and for what lies on a chain or in an asset. `total_usd` is the sum of `parts`; `by_chain` and `by_asset` divide the same sum. Where `complete` is false, `unread`, `unpriced` and `pending` say what is missing or uncertain. Next: `wallets_holdings` or `perp_orders` for the rows of a part, `tasks_get` for one of `pending`.',

@@ -14,6 +14,7 @@ export type Format =
   | 'count'
   | 'text'
   | 'kind'
+  | 'words'
   | 'time'
   | 'age'
   | 'days'
@@ -102,7 +103,8 @@ const capital = (text: string | undefined): string | undefined =>
 /** Prints a value; a level at which a position is liquidated may be none. */
 export function printed(value: unknown, format: Format): string | undefined {
   if (format === 'text' || format === 'time') return words(value)
-  if (format === 'kind') return capital(words(value)?.replaceAll('_', ' '))
+  if (format === 'words') return words(value)?.replaceAll('_', ' ')
+  if (format === 'kind') return capital(printed(value, 'words'))
   if (format === 'level' && value === null) return 'no liquidation price'
   const decimal = decimalOf(value)
   if (decimal === undefined) return undefined
