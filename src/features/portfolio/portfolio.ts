@@ -4,6 +4,7 @@ import type { ordersEntries } from '#features/perp/orders-contract.ts'
 import type { contract as spotVenue } from '#features/spot-venue/contract.ts'
 import type { HoldingView } from '#features/wallets/contract.ts'
 import type { HoldingsAnswer } from '#features/wallets/holdings.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -49,26 +50,17 @@ const partMs = 8_000
 type Reading = { parts: Part[]; unread: PortfolioView['unread'] }
 type Unread = PortfolioView['unread'][number]
 
-async function inTime<T>(read: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Fault('upstream_timeout', 'It did not answer in time')), partMs)
-  try {
-    return await Promise.race([read, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 /** Reads parts together; if they cannot be read, each is named with the reason. */
 async function readOr(names: readonly PartName[], read: () => Promise<Reading>): Promise<Reading> {
+  const nothing = (message: string): Reading => ({
+    parts: names.map((place) => ({ place, asOf: undefined, held: [] })),
+    unread: names.map((place) => ({ place, chain_id: null, message })),
+  })
   try {
-    return await inTime(read())
+    return (await withTimeLimit(read(), partMs)) ?? nothing('It did not answer in time')
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    return {
-      parts: names.map((place) => ({ place, asOf: undefined, held: [] })),
-      unread: names.map((place) => ({ place, chain_id: null, message: fault.message })),
-    }
+    return nothing(fault.message)
   }
 }
 
