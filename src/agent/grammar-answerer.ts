@@ -141,19 +141,12 @@ const reasonTexts: Readonly<Record<string, string>> = {
  */
 function answer(intent: Intent, outputs: Outputs, { turn, registry }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
-  if (intent.route) return { text: routeText(intent.route), spans: [] }
   if (Object.keys(outputs).length === 0 && intent.steps.length > 0) return undefined
   const newestMs = Math.max(
     turn.askedAt.getTime(),
     ...Object.values(outputs).map(({ fetchedAtMs }) => fetchedAtMs),
   )
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
-}
-
-/** Says how to choose the agent that answers an intent: the user does, because it costs more credits. */
-function routeText(agent: string): string {
-  const what = agent === 'ProDeepResearchAgent' ? 'Reports are written' : 'Charts and indicators are computed'
-  return `${what} by another agent, for more credits. Choose ${agent} for the same question: on the command line with --agent ${agent}, in its dialogue with /agent ${agent}. Here you can ask "how did eth move this week".`
 }
 
 const decisionText =

@@ -148,6 +148,12 @@ function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void
   write(writer, ' more.')
 }
 
+/** Says how to choose the agent that answers an intent: the user does, because it costs more credits. */
+function routeText(agent: string): string {
+  const what = agent === 'ProDeepResearchAgent' ? 'Reports are written' : 'Charts and indicators are computed'
+  return `${what} by another agent, for more credits. Choose ${agent} for the same question: on the command line with --agent ${agent}, in its dialogue with /agent ${agent}. Here you can ask "how did eth move this week".`
+}
+
 export function answerOf(
   { name, slots, route }: Pick<Intent, 'name' | 'slots' | 'route'>,
   outputs: Outputs,
@@ -166,7 +172,7 @@ export function answerOf(
       writer,
       route === undefined
         ? (frame?.talk ?? 'There is nothing to show. Ask "what can you do" for what there is.')
-        : `This is answered by ${route}: ${frame?.summary ?? ''}.`,
+        : routeText(route),
     )
   return writer
 }

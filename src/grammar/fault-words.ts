@@ -52,6 +52,8 @@ const hints: Readonly<Record<string, Hint>> = {
     isPrediction(operation)
       ? 'Acknowledge the disclaimer of prediction markets, then say "set up polymarket".'
       : 'Say "set up perps", then "fund perps with" an amount of dollars.',
+  disclaimer_required: () =>
+    'No chat acknowledges it: on the command line, portico predmkt acknowledge-disclaimer does. Prices are read without it: ask "what can i bet on".',
   no_position: () => 'Ask "my positions" for those that are open.',
   trading_paused: () =>
     'Only a person lifts the kill switch, on the account page; "close all my positions" goes on.',

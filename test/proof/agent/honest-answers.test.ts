@@ -158,6 +158,7 @@ describe('answers without a model', () => {
     const examples = helpExamples()
     assert.ok(examples.length > 30, String(examples.length))
     const failed: string[] = []
+    await asked.person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
     // What only restricts is done at once, so another user says it.
     const other = await createFundedPerson(gateway.url)
     const restricts = (example: string) => /limit to|stop everything/.test(example)
