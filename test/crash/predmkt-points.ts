@@ -51,7 +51,14 @@ const pointPattern =
   /^(db:(task_accept|task_step|task_reserve|user_event_append|policy_lock|update nonce_sequence|select task|commit|select effect|select tx_attempt|insert prediction_\w+|update prediction_\w+|select prediction_\w+)|net:(polymarket|polygon|relay|lifi|base))/
 const passesOf = (name: string) => (/task_step|net:/.test(name) ? 3 : 1)
 const pointsMax = bySize({ short: 1, full: 6, nightly: Number.POSITIVE_INFINITY })
-const env = { FAUCET_URL: 'off', LEASE_MS: '500', POLICY_DAY_USD_MAX: '10000000', SPONSOR_USER_DAY: '5' }
+const env = {
+  FAUCET_URL: 'off',
+  LEASE_MS: '500',
+  POLICY_DAY_USD_MAX: '10000000',
+  SPONSOR_USER_DAY: '5',
+  // The points of a whole file take longer than the usual life of a token.
+  TOKEN_TTL_SECONDS: '3600',
+}
 export const price = 0.4
 /** A market of each protocol, whose prices stay where they are put. */
 const slugs = ['ben-summer-wins-the-mayoral-race', 'beta-is-the-largest-company']

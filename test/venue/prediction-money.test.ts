@@ -269,6 +269,7 @@ describe('what users of prediction markets read of their money', () => {
         RATE_EXIT: '0',
         RATE_READ: '0',
         POLICY_DAY_USD_MAX: '1000000000',
+        TOKEN_TTL_SECONDS: '3600',
       },
       { ownWorld: 'markets of this one are resolved, and then every trade of it fails' },
     )

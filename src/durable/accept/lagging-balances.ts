@@ -46,13 +46,15 @@ export async function throwWhereLagging(
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Returns the units of a token that open and recently ended tasks brought, minus those that they spent. */
+/** Returns the units of a token that tasks of the last minute brought, minus those that they spent. */
 async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, place: Place): Promise<bigint> {
   const rows = await query<{ changes: unknown }>(
     pool,
-    `select coalesce(data -> 'balance_changes', data -> 'credits') as changes from task
-     where user_id = $1 and (completed_at > $2 or completed_at is null and data ? 'balance_changes')
-     order by completed_at desc limit ${tasksMax}`,
+    `(select coalesce(data -> 'balance_changes', data -> 'credits') as changes from task
+      where user_id = $1 and completed_at > $2 order by completed_at desc limit ${tasksMax})
+     union all
+     (select t.data -> 'balance_changes' from task_queue q join task t on t.id = q.task_id
+      where q.user_id = $1 and t.updated_at > $2 order by q.task_id desc limit ${tasksMax})`,
     [userId, later(clock.now(), -lagMs)],
   )
   return rows

@@ -13,24 +13,28 @@ type FreeUnitsRequest = {
 }
 
 const settleMsMax = 1000
-const settlePollMs = 50
+const settlePollMs = 100
 
 /**
  * Returns the units of an account that no task holds. The ledger is read before the chain, so that a hold that settles
  * in between makes the version old. Units that a task holds and has already spent on the chain count twice until the
- * task has settled, so a shortage is read again where the chain still shows enough units.
+ * task has settled, so the chain is read again after a settlement if it showed enough units.
  */
 export async function readFreeUnits(
   { db, ledger }: { db: Queryable; ledger: Pick<Ledger, 'balance'> },
   { account, readTotal, requiredUnits = 0n }: FreeUnitsRequest,
 ): Promise<FreeUnits> {
   const until = performance.now() + settleMsMax
+  let { heldUnits, version } = await ledger.balance(db, account)
   while (true) {
-    const { heldUnits, version } = await ledger.balance(db, account)
     const totalUnits = await readTotal()
     const freeUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-    const isCovered = freeUnits >= requiredUnits || totalUnits < requiredUnits
-    if (isCovered || performance.now() > until) return { totalUnits, heldUnits, freeUnits, version }
-    await pause(settlePollMs)
+    const read = { totalUnits, heldUnits, freeUnits, version }
+    if (freeUnits >= requiredUnits || totalUnits < requiredUnits) return read
+    do {
+      if (performance.now() > until) return read
+      await pause(settlePollMs)
+      ;({ heldUnits, version } = await ledger.balance(db, account))
+    } while (version === read.version)
   }
 }
