@@ -60,7 +60,11 @@ const Pending = T.Object(
 )
 setColumns(Pending, ['kind', 'state', 'value_usd', 'created_at'])
 const Unread = T.Object(
-  { place: OneOf(partNames), chain_id: Nullable(ChainId), message: Text },
+  {
+    place: OneOf(partNames, { description: 'The part that lacks it' }),
+    chain_id: Nullable(ChainId),
+    message: Text,
+  },
   { $id: 'PortfolioUnread' },
 )
 setColumns(Unread, ['place', 'message'])
@@ -72,8 +76,8 @@ export const Portfolio = T.Object(
       description: 'Every part was read now, everything has a price, and what is in flight is known',
     }),
     as_of: T.String({ format: 'date-time', description: 'When the oldest of its parts was true' }),
-    parts: T.Array(Part),
-    by_chain: T.Array(Place),
+    parts: T.Array(Part, { description: 'Each place that this gateway serves' }),
+    by_chain: T.Array(Place, { description: 'The most valuable first' }),
     by_asset: T.Array(AssetSum, { description: 'The most valuable first, at most 100' }),
     other_assets_usd: T.String({ description: 'The sum of the assets that `by_asset` leaves out' }),
     unread: T.Array(Unread, { description: 'What could not be read, or is shown as it was' }),
