@@ -12,6 +12,8 @@ type Sent = { hash: Hex; n: number }
 /** `n` is the number of its entry, which only what is recorded before it is sent has. */
 type RecordedCall = { call: Call; hash: Hex | undefined; n: number | undefined }
 
+export type Resend = { removed: () => void; ended: () => void }
+
 /** Forwards calls to a node, and records those that change its chain. */
 export type Recorder = {
   isChange: (body: string) => boolean
@@ -24,9 +26,10 @@ export type Recorder = {
    */
   recordShown: () => Promise<void> | undefined
   /**
-   * Records transactions that are about to be removed and sent again; call the returned function after they were sent.
+   * Records transactions that are about to be removed and sent again. Call `removed` after they were sent, and `ended`
+   * when those that the node refused were sent once more: until then none of them is given up.
    */
-  recordResend: (raws: readonly Hex[]) => Promise<() => void>
+  recordResend: (raws: readonly Hex[]) => Promise<Resend>
   /**
    * Begins a new journal file for a state that is about to be saved; returns the function that removes the earlier
    * files.
@@ -211,13 +214,17 @@ export const recorder = (options: Options): Recorder => {
         const hash = await hashOf({ raw })
         if (hash) resent.set(hash, n)
       }
-      return () => {
-        for (const [hash, n] of resent) {
-          journal.markRemoved(hash)
-          journal.markAnswered(n)
-          unmined.replace(hash, n)
-        }
-        void unmined.poll()
+      return {
+        removed: () => {
+          for (const [hash, n] of resent) {
+            journal.markRemoved(hash)
+            unmined.replace(hash, n)
+          }
+          void unmined.poll()
+        },
+        ended: () => {
+          for (const n of resent.values()) journal.markAnswered(n)
+        },
       }
     },
     rotate: (rpc) => rotateJournal(journal, rpc),
