@@ -106,6 +106,36 @@ const markSetters = async (rpc: Rpc | undefined, setters: readonly number[]): Pr
   await rpc?.call('anvil_setStorageAt', params)
 }
 
+type ResendDeps = {
+  journal: CallJournal
+  unmined: ReturnType<typeof unminedTransactions>
+  takenSeconds: number
+}
+
+const recordResend = async (
+  raws: readonly Hex[],
+  { journal, unmined, takenSeconds }: ResendDeps,
+): Promise<Resend> => {
+  const resent = new Map<Hex, number>()
+  for (const raw of raws) {
+    const n = journal.add({ raw }, takenSeconds)
+    const hash = await hashOf({ raw })
+    if (hash) resent.set(hash, n)
+  }
+  return {
+    removed: () => {
+      for (const [hash, n] of resent) {
+        journal.markRemoved(hash)
+        unmined.replace(hash, n)
+      }
+      void unmined.poll()
+    },
+    ended: () => {
+      for (const n of resent.values()) journal.markAnswered(n)
+    },
+  }
+}
+
 export const recorder = (options: Options): Recorder => {
   const { journal, stateLock, nowMs, save, isAutomining } = options
   const takenSeconds = () => Math.floor(nowMs() / 1000)
@@ -207,26 +237,7 @@ export const recorder = (options: Options): Recorder => {
     isChange: (body) => changingCalls(body) !== undefined,
     record,
     recordShown: () => (unmined.isEmpty() && signing.size === 0 ? undefined : recordVisible()),
-    recordResend: async (raws) => {
-      const resent = new Map<Hex, number>()
-      for (const raw of raws) {
-        const n = journal.add({ raw }, takenSeconds())
-        const hash = await hashOf({ raw })
-        if (hash) resent.set(hash, n)
-      }
-      return {
-        removed: () => {
-          for (const [hash, n] of resent) {
-            journal.markRemoved(hash)
-            unmined.replace(hash, n)
-          }
-          void unmined.poll()
-        },
-        ended: () => {
-          for (const n of resent.values()) journal.markAnswered(n)
-        },
-      }
-    },
+    recordResend: (raws) => recordResend(raws, { journal, unmined, takenSeconds: takenSeconds() }),
     rotate: (rpc) => rotateJournal(journal, rpc),
   }
 }

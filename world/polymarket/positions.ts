@@ -73,7 +73,7 @@ const foldInto = (wallets: Map<string, Map<string, Holding>>, row: Activity): vo
   if (holdings.size > 0) wallets.set(row.wallet, holdings)
 }
 
-/** By condition, the shares of each market that exist: each pair is backed by a dollar. */
+/** The shares of each market that exist, by condition: each pair is backed by a dollar. */
 export const openInterest = ({ state }: Venue, atMs: number): Map<string, number> => {
   const wallets = structuredClone(state.opening)
   for (const row of state.activity) if (row.atMs <= atMs) foldInto(wallets, row)
