@@ -24,7 +24,10 @@ import {
 import { negRiskEvent, standardMarket, walletOf } from '#world/polymarket/chain/ids.ts'
 import { exchangeOf } from '#world/polymarket/chain/orders.ts'
 import { createSender } from '#world/polymarket/chain/sender.ts'
+import { createChainIndex } from '#world/polymarket/chain-index.ts'
+import type { Engine } from '#world/polymarket/machine.ts'
 import { nextState, stepEach } from '#world/polymarket/sent.ts'
+import { createVenue, newState } from '#world/polymarket/venue.ts'
 import {
   fillOf,
   keyOf,
@@ -149,12 +152,14 @@ test('an account sends again after the node was away when it had signed', async 
   const { rpc } = polygon
   let isAway = true
   const post = async (body: string) => {
-    if (isAway && body.includes('eth_sendRawTransaction')) throw new Error('The node is away.')
+    if (isAway && /eth_sendRawTransaction|eth_call/.test(body)) throw new Error('The node is away.')
     return rpc.post(body)
   }
   const sender = createSender(rpcOver(post, () => {}))
   const call = approveCall(contracts.pusd, contracts.offramp, 7n)
   await assert.rejects(sender.send('resolver', call), /away/)
+  // Nobody has refused the call.
+  await assert.rejects(sender.simulate(addressOf('resolver'), call), /away/)
   isAway = false
   const { status } = await sender.send('resolver', call)
   assert.equal(status, 'success')
@@ -190,6 +195,39 @@ test('a transaction that is signed anew under its nonce replaces the first one',
   const mined = await sender.stateOf(second)
   assert.ok(mined.state === 'mined' && mined.receipt.status === 'success')
   assert.deepEqual(await sender.stateOf(first), { state: 'replaced' })
+})
+
+test('a transaction that one look shows neither in the pool nor in a block is not replaced for that', async () => {
+  const { rpc, sender } = polygon
+  const sent = await sender.sign('resolver', approveCall(contracts.pusd, contracts.offramp, 7n))
+  await sender.submit(sent)
+  const state = () => sender.stateOf(sent)
+  await eventually('the block', async () => (await state()).state === 'mined' || undefined)
+  let hidden = 2
+  const post = async (body: string) => {
+    const answers = JSON.parse(await rpc.post(body)) as { result: unknown }[]
+    return JSON.stringify(answers.map((answer) => (hidden-- > 0 ? { ...answer, result: null } : answer)))
+  }
+  assert.equal((await createSender(rpcOver(post, () => {})).stateOf(sent)).state, 'mined')
+})
+
+test('a chain that lost its last blocks is not read again from the first one', async () => {
+  const { rpc } = polygon
+  const venue = createVenue(newState(7, 0))
+  const head = Number(await rpc.call('eth_blockNumber'))
+  venue.state.scannedBlock = head + 10
+  let from = ''
+  const post = (body: string) => {
+    from = /"fromBlock":"(0x[0-9a-f]+)"/.exec(body)?.[1] ?? from
+    return rpc.post(body)
+  }
+  const engine = { venue, nowMs: () => 0, submit: () => undefined } as unknown as Engine
+  await createChainIndex(
+    engine,
+    rpcOver(post, () => {}),
+  )()
+  assert.ok(Number(from) >= Math.max(0, head - 30), from)
+  assert.ok(Number(from) > 0, 'the chain is long enough')
 })
 
 test('bytes that a node never takes are given up, and hold back nothing', async () => {

@@ -196,6 +196,11 @@ test('the Data API: positions open and closed, activity, trades, value and inter
     assertKeys(page.data[0] ?? {}, keys, path)
     assertKeys(page.pagination, keySets.paginationV2, path)
   }
+  const { data: ended } = await readJson<{ data: { percent_realized_pnl: number; realized_pnl: number }[] }>(
+    `${at}/v2/positions?${of}&status=CLOSED`,
+  )
+  assert.equal(Math.sign(ended[0]!.percent_realized_pnl), Math.sign(ended[0]!.realized_pnl))
+  assert.ok(ended[0]!.percent_realized_pnl > -50)
   const value = await readJson<{ data: object }>(`${at}/v2/value?${of}`)
   assertKeys(value.data, ['proxy_wallet', 'value'], 'value of v2')
   const first = await readJson<{ data: object[]; pagination: { next_cursor: string } }>(

@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type ApiKeyCreds, AssetType, Chain, ClobClient, OrderType, Side } from '@polymarket/clob-client-v2'
 import { cancelOrders } from '#world/polymarket/cancel.ts'
+import { versionAt } from '#world/polymarket/clob-views.ts'
+import { controlRoutes } from '#world/polymarket/control.ts'
 import { markets } from '#world/polymarket/markets.ts'
 import { type OrderInput, placeOrder } from '#world/polymarket/place-order.ts'
-import { foldActivity, positionsOf } from '#world/polymarket/positions.ts'
-import { plainPlan } from '#world/polymarket/trades.ts'
-import { addActivity, createVenue, newState } from '#world/polymarket/venue.ts'
+import { foldActivity, openInterest, positionsOf } from '#world/polymarket/positions.ts'
+import { presets, quiet } from '#world/polymarket/realism.ts'
+import { changeTrade, plainPlan } from '#world/polymarket/trades.ts'
+import {
+  accountOf as accountIn,
+  addActivity,
+  addVersion,
+  createVenue,
+  newState,
+} from '#world/polymarket/venue.ts'
 import {
   marketBySlug,
   openFrames,
@@ -141,17 +152,25 @@ test('a taker pays its fee on top of what it buys and out of what it sells', asy
       const [trade] = await client.getTrades({ id: id ?? '' })
       return trade?.status === 'TRADE_STATUS_CONFIRMED' ? trade : undefined
     })
-  const bought = await client.createAndPostOrder({ tokenID: yes, price: ask, size: 100, side: Side.BUY })
+  const size = 33.33
+  const bought = await client.createAndPostOrder({ tokenID: yes, price: ask, size, side: Side.BUY })
   const trade = await settled(bought.tradeIDs?.[0])
-  const feeOf = (price: number) => Math.floor(100_000_000 * 0.04 * price * (1 - price))
+  const cents = (price: number) => Math.round(price * 100)
+  const feeOf = (price: number) => {
+    const exact = 33_330_000 * 4 * cents(price) * (100 - cents(price))
+    assert.notEqual(exact % 1_000_000, 0, 'the fee is rounded down')
+    return Math.floor(exact / 1_000_000)
+  }
   assert.ok(Number(trade.fee_rate_bps) > 0)
   const afterBuying = await cashNow()
-  assert.ok(Math.abs(1_000_000_000 - Math.round(ask * 100_000_000) - feeOf(ask) - afterBuying) <= 1)
+  assert.equal(afterBuying, 1_000_000_000 - 333_300 * cents(ask) - feeOf(ask))
   const bid = Number((await client.getOrderBook(yes)).bids.at(-1)?.price)
-  const sold = await client.createAndPostOrder({ tokenID: yes, price: bid, size: 100, side: Side.SELL })
+  const sold = await client.createAndPostOrder({ tokenID: yes, price: bid, size, side: Side.SELL })
   await settled(sold.tradeIDs?.[0])
   const gained = (await cashNow()) - afterBuying
-  assert.ok(Math.abs(Math.round(bid * 100_000_000) - feeOf(bid) - gained) <= 1, `${gained}`)
+  assert.equal(gained, 333_300 * cents(bid) - feeOf(bid))
+  const fee = (rate: number) => venue.control('POST', '/fee', { market: conditionId, rate })
+  await assert.rejects(fee(0.21), /more than a tenth of the cash/)
 })
 
 test('both amounts of a market order are as exact as the tick allows', async () => {
@@ -182,57 +201,105 @@ test('positions stay what they were when their oldest rows are dropped', () => {
     const wallet = `0x${atMs % 2}`
     addActivity(market, { ...row, type: 'TRADE', wallet, side, shares: 100, cash: 40 + (atMs % 9), atMs })
   }
-  const held = () => ['0x0', '0x1'].map((wallet) => positionsOf(market, wallet, 300_000))
+  // Nothing happens to this wallet later.
+  market.state.activity[0]!.wallet = '0x2'
+  const wallets = ['0x0', '0x1', '0x2']
+  const held = () => wallets.map((wallet) => positionsOf(market, wallet, 300_000))
+  const interest = () => openInterest(market, 300_000).get(conditionId)
   const before = held()
+  const shares = before.flat().reduce((sum, { size }) => sum + size, 0)
+  assert.equal(interest(), shares)
   foldActivity(market)
   assert.ok(market.state.activity.length < 200_000)
   assert.deepEqual(held(), before)
+  assert.equal(interest(), shares)
+})
+
+const [first] = markets as [(typeof markets)[number]]
+const funds = { balance: '1000000000000', allowance: '1000000000000', spender: '' }
+const orderInput = (number: number): OrderInput => ({
+  id: `order ${number}`,
+  conditionId: first.conditionId,
+  outcome: 0,
+  side: 'BUY',
+  price: 100,
+  size: 5_000_000,
+  type: 'GTC',
+  postOnly: false,
+  expiresMs: 0,
+  expiration: '0',
+  owner: '',
+  user: '0x01',
+  wallet: '0x01',
+  signed: {
+    salt: String(number),
+    maker: '0x01',
+    signer: '0x01',
+    tokenId: first.tokens[0],
+    makerAmount: '50000',
+    takerAmount: '5000000',
+    side: 'BUY',
+    signatureType: 0,
+    timestamp: '0',
+    metadata: '0x',
+    builder: '0x',
+    signature: '0x1234',
+  },
+  spend: null,
+  plan: plainPlan,
 })
 
 test('a maker has so many open orders and no more, and what has ended keeps no signature', () => {
   const market = createVenue(newState(7, 0))
-  const [{ conditionId, tokens }] = markets as [(typeof markets)[number]]
-  const funds = { balance: '1000000000000', allowance: '1000000000000', spender: '' }
-  const place = (number: number) => {
-    const order: OrderInput = {
-      id: `order ${number}`,
-      conditionId,
-      outcome: 0,
-      side: 'BUY',
-      price: 100,
-      size: 5_000_000,
-      type: 'GTC',
-      postOnly: false,
-      expiresMs: 0,
-      expiration: '0',
-      owner: '',
-      user: '0x01',
-      wallet: '0x01',
-      signed: {
-        salt: String(number),
-        maker: '0x01',
-        signer: '0x01',
-        tokenId: tokens[0],
-        makerAmount: '50000',
-        takerAmount: '5000000',
-        side: 'BUY',
-        signatureType: 0,
-        timestamp: '0',
-        metadata: '0x',
-        builder: '0x',
-        signature: '0x1234',
-      },
-      spend: null,
-      plan: plainPlan,
-    }
-    return placeOrder(market, order, { funds, identify: () => {} }).error
-  }
+  const place = (number: number) =>
+    placeOrder(market, orderInput(number), { funds, identify: () => {} }).error
   for (let number = 1; number <= 2_000; number += 1) assert.equal(place(number), null)
   assert.match(String(place(2_001)), /More than 2000 open orders of one maker/)
   assert.equal(market.state.orders.get('order 1')?.signed.signature, '0x1234')
   assert.deepEqual(cancelOrders(market, '0x01', ['order 1']).canceled, ['order 1'])
   assert.equal(market.state.orders.get('order 1')?.signed.signature, '0x')
   assert.equal(place(2_001), null)
+})
+
+test('a trade whose block is removed commits again, and gives back once', () => {
+  const market = createVenue(newState(7, 0))
+  const place = (order: OrderInput) => placeOrder(market, order, { funds, identify: () => {} }).error
+  const cheap = { ...orderInput(1), price: 1_000 }
+  assert.equal(place(cheap), null)
+  assert.equal(place({ ...orderInput(2), outcome: 1, price: 9_000, user: '0x02', wallet: '0x02' }), null)
+  const [trade] = [...market.state.trades.values()].filter(({ makers }) =>
+    makers.some(({ wallet }) => wallet === '0x01'),
+  )
+  assert.ok(trade)
+  const committed = () => accountIn(market, '0x01').matchedCash
+  const before = committed()
+  assert.ok(before > 0n)
+  for (const [status, cash] of [
+    ['MINED', 0n],
+    ['RETRYING', before],
+    ['MINED', 0n],
+    ['CONFIRMED', 0n],
+  ] as const) {
+    changeTrade(market, trade.id, { status })
+    assert.equal(committed(), cash, status)
+  }
+})
+
+test('a lagging read of what changed too often shows the oldest version that is kept', () => {
+  const versions: { atMs: number }[] = []
+  for (let atMs = 10; atMs < 20; atMs += 1) addVersion(versions, { atMs })
+  const shown = (atMs: number) => versionAt(versions, { atMs, bornMs: 10 })?.atMs
+  assert.deepEqual([9, 10, 13, 14, 16].map(shown), [undefined, 14, 14, 14, 16])
+})
+
+test('the page names every control and setting', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/local-prediction-market.md'), 'utf8')
+  const settings = [quiet, quiet.relayer, quiet.autoRedeem].flatMap((each) => Object.keys(each))
+  const names = [...settings, ...Object.keys(presets), ...Object.keys(controlRoutes)]
+  assert.deepEqual(
+    names.filter((name) => !page.includes(`\`${name}\``)),
+    [],
+  )
 })
 
 test('balances of the other protocol have an asset type of their own', async () => {

@@ -1,6 +1,7 @@
 /** Orders of many traders while every process is killed: the chain, the venue's record and the traders' own agree. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createReads } from '#world/polymarket/chain/reads.ts'
 import { markets } from '#world/polymarket/markets.ts'
 import { nextInteger } from '#world/venue-core/random.ts'
 import { eventually } from '../../test/harness/gateway.ts'
@@ -24,7 +25,7 @@ const size = bySize({
 /** The node keeps the events of some thousand blocks. */
 const readEvery = 200
 const patienceMs = 600_000
-const bystander = `0x${'5'.repeat(40)}`
+const bystander = `0x${'5'.repeat(40)}` as const
 
 const settings = {
   failRate: 0.12,
@@ -92,6 +93,8 @@ test(
       throw error
     })
     const { trades } = await assertConserved(world, { traders, before, log })
+    const { pusd } = await createReads(world.rpc).dollars(bystander)
+    assert.ok(pusd >= BigInt(size.kills) * 1_000_000n, `the bystander got ${pusd}`)
 
     const seen: Counts = { ...counts, ...countTrades(trades), lost: world.lost, inFlight }
     console.log(`prediction storm: ${placed} orders, ${JSON.stringify(seen)}`)

@@ -167,7 +167,7 @@ test('transactions that are sent while blocks are removed are mined after them, 
     save: async () => {},
     async recordResend() {
       secondHash = await send(second)
-      return () => {}
+      return { removed: () => {}, ended: () => {} }
     },
   })
   assert.equal(removed, 1)

@@ -127,7 +127,10 @@ export const callJournal = (dir: string, id: string) => {
     entries: (): JournalEntry[] => [...entries.values()],
     isUnanswered: (n: number): boolean => unanswered.has(n),
     /** Writes an entry of an earlier file into the current one. */
-    carryOver: ({ n, takenSeconds, call }: JournalEntry): void => write({ n, takenSeconds, call }),
+    carryOver: ({ n, takenSeconds, call, mined }: JournalEntry): void => {
+      write({ n, takenSeconds, call })
+      if (mined) write({ n, mined })
+    },
     /** Called when a saved state contains everything before this file, except `carried`. */
     removeBefore: (before: number, carried: ReadonlySet<number>): void => {
       for (const n of entries.keys()) if (n < before && !carried.has(n)) entries.delete(n)

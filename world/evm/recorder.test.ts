@@ -158,3 +158,14 @@ test('the block of a transaction that the node signs is in the journal before a 
   assert.equal(typeof journal.entries()[0]?.mined?.block, 'number')
   await sent
 })
+
+test('a removed transaction that the node refuses at first is not given up before it was sent once more', async (t) => {
+  const { journal, recorded } = await startRecorded(t)
+  const raw = await signTransfer(privateKeyToAccount(`0x${'52'.repeat(32)}`))
+  const { removed, ended } = await recorded.recordResend([raw])
+  removed()
+  const [entry] = journal.entries()
+  assert.ok(entry && journal.isUnanswered(entry.n))
+  ended()
+  assert.ok(!journal.isUnanswered(entry.n))
+})

@@ -12,6 +12,8 @@ type Sent = { hash: Hex; n: number }
 /** `n` is the number of its entry, which only what is recorded before it is sent has. */
 type RecordedCall = { call: Call; hash: Hex | undefined; n: number | undefined }
 
+export type Resend = { removed: () => void; ended: () => void }
+
 /** Forwards calls to a node, and records those that change its chain. */
 export type Recorder = {
   isChange: (body: string) => boolean
@@ -24,9 +26,10 @@ export type Recorder = {
    */
   recordShown: () => Promise<void> | undefined
   /**
-   * Records transactions that are about to be removed and sent again; call the returned function after they were sent.
+   * Records transactions that are about to be removed and sent again. Call `removed` after they were sent, and `ended`
+   * when those that the node refused were sent once more: until then none of them is given up.
    */
-  recordResend: (raws: readonly Hex[]) => Promise<() => void>
+  recordResend: (raws: readonly Hex[]) => Promise<Resend>
   /**
    * Begins a new journal file for a state that is about to be saved; returns the function that removes the earlier
    * files.
@@ -101,6 +104,36 @@ const signedByNode = async (rpc: Rpc, hash: Hex): Promise<AcceptedCall | undefin
 const markSetters = async (rpc: Rpc | undefined, setters: readonly number[]): Promise<void> => {
   const params = [journalMarkerAddress, word(markerSlots.set), word(Math.max(...setters))]
   await rpc?.call('anvil_setStorageAt', params)
+}
+
+type ResendDeps = {
+  journal: CallJournal
+  unmined: ReturnType<typeof unminedTransactions>
+  takenSeconds: number
+}
+
+const recordResend = async (
+  raws: readonly Hex[],
+  { journal, unmined, takenSeconds }: ResendDeps,
+): Promise<Resend> => {
+  const resent = new Map<Hex, number>()
+  for (const raw of raws) {
+    const n = journal.add({ raw }, takenSeconds)
+    const hash = await hashOf({ raw })
+    if (hash) resent.set(hash, n)
+  }
+  return {
+    removed: () => {
+      for (const [hash, n] of resent) {
+        journal.markRemoved(hash)
+        unmined.replace(hash, n)
+      }
+      void unmined.poll()
+    },
+    ended: () => {
+      for (const n of resent.values()) journal.markAnswered(n)
+    },
+  }
 }
 
 export const recorder = (options: Options): Recorder => {
@@ -204,22 +237,7 @@ export const recorder = (options: Options): Recorder => {
     isChange: (body) => changingCalls(body) !== undefined,
     record,
     recordShown: () => (unmined.isEmpty() && signing.size === 0 ? undefined : recordVisible()),
-    recordResend: async (raws) => {
-      const resent = new Map<Hex, number>()
-      for (const raw of raws) {
-        const n = journal.add({ raw }, takenSeconds())
-        const hash = await hashOf({ raw })
-        if (hash) resent.set(hash, n)
-      }
-      return () => {
-        for (const [hash, n] of resent) {
-          journal.markRemoved(hash)
-          journal.markAnswered(n)
-          unmined.replace(hash, n)
-        }
-        void unmined.poll()
-      }
-    },
+    recordResend: (raws) => recordResend(raws, { journal, unmined, takenSeconds: takenSeconds() }),
     rotate: (rpc) => rotateJournal(journal, rpc),
   }
 }

@@ -1,3 +1,4 @@
+import type { Resend } from './recorder.ts'
 import type { Rpc } from './rpc.ts'
 import { pendingIn, resumeAutomine, type StateLock } from './state-lock.ts'
 
@@ -9,10 +10,8 @@ type Options = {
   blockSeconds: number
   depth: number
   vanishedMs: number
-  /**
-   * Receives the transactions before they are removed; the function that it returns is called when they are sent again.
-   */
-  recordResend: (raws: readonly `0x${string}`[]) => Promise<() => void>
+  /** Receives the transactions before they are removed. */
+  recordResend: (raws: readonly `0x${string}`[]) => Promise<Resend>
   nowMs: () => number
   /** Saves the chain without the removed blocks, because an earlier state has them. */
   save: () => Promise<unknown>
@@ -93,12 +92,13 @@ export const reorganise = async (options: Options): Promise<number> => {
   const { rpc, automine, blockSeconds, depth, vanishedMs, nowMs, recordResend, save, runShared } = options
   /** What the node refuses until the transactions before it are in a block: a payment with money that one of them brings. */
   const refused: `0x${string}`[] = []
+  let recorded: Resend | undefined
   const dropBlocks = async (): Promise<number> => {
     await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: false })])
     if (automine) await waitForPendingBlock(rpc)
     const raws = await rawOf(rpc, depth)
     if (raws.length === 0) return 0
-    const onResent = await recordResend(raws)
+    recorded = await recordResend(raws)
     await rpc.call('anvil_reorg', [depth, []])
     // The node has set its clock back to the newest block that stayed.
     await rpc.call('evm_setTime', [Math.floor(nowMs() / 1000)])
@@ -106,7 +106,7 @@ export const reorganise = async (options: Options): Promise<number> => {
       const waiting = await takePending(rpc)
       for (const raw of [...raws, ...waiting]) await resend(rpc, raw).catch(() => refused.push(raw))
     } finally {
-      onResent()
+      recorded.removed()
     }
     return raws.length
   }
@@ -121,6 +121,7 @@ export const reorganise = async (options: Options): Promise<number> => {
         await (automine ? resumeAutomine(rpc) : rpc.call('evm_mine'))
         for (const raw of refused) await resend(rpc, raw).catch(() => {})
       } finally {
+        recorded?.ended()
         if (!automine) await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: true })])
       }
     })

@@ -157,7 +157,7 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
   const { state } = engine.venue
   const head = Number(await rpc.call('eth_blockNumber'))
   if (state.scannedBlock === head) return
-  const start = state.scannedBlock > head ? 0 : state.scannedBlock + 1
+  const start = Math.min(state.scannedBlock, head) + 1
   const from = Math.max(0, start - changedBlocksMax)
   const to = Math.min(head, start + blocksMax)
   const hex = (value: number) => `0x${value.toString(16)}`

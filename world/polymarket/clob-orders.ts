@@ -10,7 +10,7 @@ import { readOrder, signerMismatch } from './order-input.ts'
 import type { OrderResult } from './place-order.ts'
 import { drawPlan, type RealismControl } from './realism.ts'
 import type { ApiKey } from './state.ts'
-import { stateOf } from './venue.ts'
+import { accountOf, stateOf } from './venue.ts'
 
 export type OrderDeps = {
   engine: Engine
@@ -66,8 +66,12 @@ const place = async (deps: OrderDeps, key: ApiKey, body: unknown): Promise<Order
   })
   const { maker, signatureType } = order.signed
   if (signatureType !== 0 && !(await chain.isDeployed(maker))) throw new HttpError(400, signerMismatch)
-  const command = { kind: 'order' as const, order, funds: await funds.ofOrder(order) }
-  return engine.submit(command) as OrderResult
+  const releases = () => accountOf(engine.venue, order.wallet).releases
+  for (;;) {
+    const before = releases()
+    const read = await funds.ofOrder(order)
+    if (releases() === before) return engine.submit({ kind: 'order', order, funds: read }) as OrderResult
+  }
 }
 
 /** Amounts are decimal text; empty where nothing matched. */

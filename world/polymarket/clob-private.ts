@@ -98,7 +98,7 @@ const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
   const { venue } = engine
   const { state } = venue
   const visible = (order: Order, atMs: number) => {
-    const version = versionAt(order.versions, atMs)
+    const version = versionAt(order.versions, { atMs, bornMs: order.createdMs })
     return version && { order, version }
   }
   const openRows = (key: ApiKey, request: Request) => {
@@ -148,7 +148,7 @@ const ordersWithLag = (
 ): Order[] => {
   if (atMs >= venue.state.nowMs) return openOrdersOf(venue, key.address, scope)
   return [...venue.state.orders.values()].filter((order) => {
-    const status = versionAt(order.versions, atMs)?.status
+    const status = versionAt(order.versions, { atMs, bornMs: order.createdMs })?.status
     const isOpen = status === 'LIVE' || status === 'DELAYED'
     return order.user === key.address && isOpen && isInScope(order, scope)
   })
@@ -176,7 +176,7 @@ const tradeRows = (venue: OrderDeps['engine']['venue'], key: ApiKey, { query }: 
   const known = id ? state.trades.get(id) : undefined
   const trades = id ? (known ? [known] : []) : [...state.trades.values()].reverse()
   return trades.filter(isWanted).flatMap((trade) => {
-    const version = versionAt(trade.versions, atMs)
+    const version = versionAt(trade.versions, { atMs, bornMs: trade.matchMs })
     return version ? [tradeView(trade, version, key.address)] : []
   })
 }

@@ -68,9 +68,15 @@ export const spreadText = (venue: Venue, market: Market, outcome: OutcomeIndex):
   return bid === undefined || ask === undefined ? undefined : priceText(ask - bid)
 }
 
-/** A read that lags shows the version that was current then; nothing of records that are younger. */
-export const versionAt = <T>(versions: readonly Version<T>[], atMs: number): Version<T> | undefined =>
-  versions.findLast((version) => version.atMs <= atMs)
+/**
+ * A read that lags shows the version that was current then, or the oldest one that is kept; nothing of records that are
+ * younger.
+ */
+export const versionAt = <T>(
+  versions: readonly Version<T>[],
+  { atMs, bornMs }: { atMs: number; bornMs: number },
+): Version<T> | undefined =>
+  versions.findLast((version) => version.atMs <= atMs) ?? (bornMs <= atMs ? versions[0] : undefined)
 
 /** An order that waits for its match is open to those who ask. */
 const statusOf = (status: OrderStatus): OrderStatus => (status === 'DELAYED' ? 'LIVE' : status)

@@ -21,7 +21,7 @@ import { type RealismControl, readRealism } from './realism.ts'
 import type { Outcome, Resolver } from './resolution.ts'
 import type { VenueMode } from './state.ts'
 import type { Stream } from './stream.ts'
-import { isOpenTrade } from './trades.ts'
+import { isFeeTooHigh, isOpenTrade } from './trades.ts'
 import { feeOf, stateOf } from './venue.ts'
 
 export type ControlDeps = {
@@ -188,6 +188,8 @@ const marketRoutes: Record<string, Route> = {
     const rate = feePart(body.rate, 'rate', 1)
     const exponent = feePart(body.exponent ?? 1, 'exponent', 10)
     if (!Number.isInteger(exponent)) throw new RequestError('exponent must be whole')
+    if (isFeeTooHigh({ rate, exponent }, stateOf(deps.engine.venue, market.conditionId).fair))
+      throw new RequestError('rate must not make the fee more than a tenth of the cash at the present price')
     const fee = rate === 0 ? null : { rate, exponent }
     deps.engine.submit({ kind: 'fee', conditionId: market.conditionId, fee })
     return marketView(deps, market)
@@ -334,7 +336,7 @@ const dialRoutes: Record<string, Route> = {
   },
 }
 
-const routes: Record<string, Route> = {
+export const controlRoutes: Record<string, Route> = {
   ...commonControls,
   'GET /effects': effects,
   ...timeRoutes,
@@ -343,4 +345,4 @@ const routes: Record<string, Route> = {
   ...dialRoutes,
 }
 
-export const serveControl = (deps: ControlDeps): Server => serveRoutes({ routes, deps })
+export const serveControl = (deps: ControlDeps): Server => serveRoutes({ routes: controlRoutes, deps })

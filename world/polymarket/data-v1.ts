@@ -2,7 +2,16 @@ import { activityRow, olderNames, outcomeRow, type PublicTrade, tradeRow } from 
 import { averagePrice, unitsNumber } from './decimal.ts'
 import { booleanOf, HttpError, integerOf, listOf, ok, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets } from './markets.ts'
-import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
+import {
+  hasBoth,
+  isRedeemable,
+  markOf,
+  openInterest,
+  type Position,
+  positionsOf,
+  rowsOf,
+  worthOf,
+} from './positions.ts'
 import type { RealismControl } from './realism.ts'
 import type { Activity } from './state.ts'
 import type { Venue } from './venue.ts'
@@ -149,20 +158,6 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
   return ok(page(rows, request, 100, 500).map((row) => ({ ...olderNames(activityRow(row)), isCombo: false })))
 }
 
-/** The shares of a market that exist: each pair is backed by a dollar. */
-export const openInterestOf = (venue: Venue, market: Market, atMs: number): number => {
-  const wallets = new Set(
-    venue.state.activity
-      .filter(({ conditionId }) => conditionId === market.conditionId)
-      .map(({ wallet }) => wallet),
-  )
-  let shares = 0
-  for (const wallet of wallets)
-    for (const position of positionsOf(venue, wallet, atMs))
-      if (position.market === market && position.outcome === 0) shares += position.size
-  return shares
-}
-
 export const totalValue = (venue: Venue, wallet: string, request: Request, atMs: number): number =>
   positionsOf(venue, wallet, atMs)
     .filter(({ market }) => wantsMarket(request, market))
@@ -187,15 +182,16 @@ export const dataV1Routes = (deps: DataDeps): Route[] => {
       const wallet = walletOfQuery(request)
       return ok([{ user: wallet, value: unitsNumber(totalValue(venue, wallet, request, atMs())) }])
     }),
-    route('GET /oi', (request) =>
-      ok(
+    route('GET /oi', (request) => {
+      const interest = openInterest(venue, atMs())
+      return ok(
         markets
           .filter((market) => wantsMarket(request, market))
-          .map((market) => ({
-            market: market.conditionId,
-            value: unitsNumber(openInterestOf(venue, market, atMs())),
+          .map(({ conditionId }) => ({
+            market: conditionId,
+            value: unitsNumber(interest.get(conditionId) ?? 0),
           })),
-      ),
-    ),
+      )
+    }),
   ]
 }

@@ -87,7 +87,7 @@ const positionView = (venue: Venue, wallet: string, all: readonly Position[], po
     unrealized_pnl: unitsNumber(value - cost),
     total_pnl: unitsNumber(realized + value - cost),
     percent_pnl: percent(value - cost, cost),
-    percent_realized_pnl: percent(value - boughtCash, boughtCash),
+    percent_realized_pnl: percent(realized, boughtCash),
     status: statusOf(venue, position),
     redeemable: isRedeemable(venue, position),
     mergeable: hasBoth(all, position),

@@ -67,6 +67,24 @@ const fold = (holdings: Map<string, Holding>, row: Activity): void =>
     return holding
   }, row)
 
+const foldInto = (wallets: Map<string, Map<string, Holding>>, row: Activity): void => {
+  const holdings = wallets.get(row.wallet) ?? new Map<string, Holding>()
+  fold(holdings, row)
+  if (holdings.size > 0) wallets.set(row.wallet, holdings)
+}
+
+/** The shares of each market that exist, by condition: each pair is backed by a dollar. */
+export const openInterest = ({ state }: Venue, atMs: number): Map<string, number> => {
+  const wallets = structuredClone(state.opening)
+  for (const row of state.activity) if (row.atMs <= atMs) foldInto(wallets, row)
+  const shares = new Map<string, number>()
+  for (const [key, { size }] of [...wallets.values()].flatMap((holdings) => [...holdings])) {
+    const [conditionId = '', outcome] = key.split(' ')
+    if (outcome === '0') shares.set(conditionId, (shares.get(conditionId) ?? 0) + size)
+  }
+  return shares
+}
+
 export const positionsOf = (venue: Venue, wallet: string, atMs: number): Position[] => {
   const holdings = structuredClone(venue.state.opening.get(wallet) ?? new Map<string, Holding>())
   for (const row of rowsOf(venue, wallet, atMs)) fold(holdings, row)
@@ -82,11 +100,7 @@ const activityMax = 200_000
 /** Positions keep what their oldest rows made of them. */
 export const foldActivity = ({ state }: Venue): void => {
   if (state.activity.length <= activityMax) return
-  for (const row of state.activity.splice(0, activityMax / 10)) {
-    const holdings = state.opening.get(row.wallet) ?? new Map<string, Holding>()
-    fold(holdings, row)
-    if (holdings.size > 0) state.opening.set(row.wallet, holdings)
-  }
+  for (const row of state.activity.splice(0, activityMax / 10)) foldInto(state.opening, row)
 }
 
 /** In 1e-4 dollars: the payout once the market is resolved. */

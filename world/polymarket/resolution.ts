@@ -76,7 +76,11 @@ export const createResolver = (
           if (tried.has(key) || !isPicked(realism.current().seed, key, rate)) continue
           tried.add(key)
           const held = positionsOf(venue, wallet, engine.nowMs())
-          if (held.some((each) => each.market === market && each.size > 0)) await redeem(wallet, market)
+          if (held.some((each) => each.market === market && each.size > 0))
+            await redeem(wallet, market).catch((error: unknown) => {
+              tried.delete(key)
+              throw error
+            })
         }
       }
     },

@@ -208,6 +208,8 @@ export type Account = {
   /** Committed by trades that are not settled: collateral, and shares by token. */
   matchedCash: bigint
   matchedShares: Map<string, bigint>
+  /** How often a trade has given back what it committed: a balance that was read before counts no more. */
+  releases?: number
   /** The venue's own mistake, added by the dial, and never given back by itself. */
   phantomCash: bigint
   closedOnly: boolean

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { hashText, toHex } from '#world/venue-core/signature.ts'
 import { cashOf } from './decimal.ts'
-import type { Leg, Order, Trade, TradePlan, TradeStatus } from './state.ts'
+import type { Fee, Leg, Order, Trade, TradePlan, TradeStatus } from './state.ts'
 import {
   accountOf,
   addActivity,
@@ -38,6 +38,12 @@ export const takerFee = (venue: Venue, conditionId: string, shares: number, pric
   return Number((BigInt(shares) * rate * curve ** exponent) / (10_000n * 100_000_000n ** exponent))
 }
 
+/** Whether the exchange, which settles no fee beyond a tenth of the cash, would refuse it of either outcome. */
+export const isFeeTooHigh = ({ rate, exponent }: Fee, fair: number): boolean =>
+  [fair / 10_000, 1 - fair / 10_000].some(
+    (price) => rate * price ** (exponent - 1) * (1 - price) ** exponent > 0.1,
+  )
+
 /** What the builder of an order takes of a match, beside any other fee; rounded down. */
 export const builderFee = (
   { state }: Venue,
@@ -67,6 +73,7 @@ const legOf = (order: Order, { shares, cash, fee, price }: Part): Leg => ({
 
 const commit = (venue: Venue, conditionId: string, leg: Leg, sign: 1n | -1n): void => {
   const account = accountOf(venue, leg.wallet)
+  if (sign === -1n) account.releases = (account.releases ?? 0) + 1
   if (leg.side === 'BUY') account.matchedCash += sign * BigInt(leg.cash + leg.fee)
   else {
     const token = marketOf(conditionId).tokens[leg.outcome]
@@ -140,6 +147,8 @@ export const openTrade = (
 
 const isSettled = (status: TradeStatus): boolean => status === 'CONFIRMED' || status === 'FAILED'
 
+const isCommitted = (status: TradeStatus): boolean => status !== 'MINED' && !isSettled(status)
+
 export const isOpenTrade = ({ status }: Trade): boolean => !isSettled(status)
 
 const recordActivity = (venue: Venue, trade: Trade): void => {
@@ -171,12 +180,15 @@ const fillPayload = (trade: Trade, leg: Leg): Record<string, unknown> => ({
 
 export type TradeChange = { status: TradeStatus; hash?: string; error?: string; attempt?: Trade['attempt'] }
 
-/** Moves a trade on; what was committed is free again when the chain has it, or never will. */
+/**
+ * Moves a trade on; what was committed is free again when the chain has it, or never will, and committed again when its
+ * block was removed.
+ */
 export const changeTrade = (venue: Venue, id: string, change: TradeChange): void => {
   const { state } = venue
   const trade = state.trades.get(id)
   if (!trade || isSettled(trade.status)) return
-  const wasCommitted = trade.status !== 'MINED'
+  const wasCommitted = isCommitted(trade.status)
   const { status, hash = trade.hash, error } = change
   if (change.attempt !== undefined) {
     trade.attempt = change.attempt
@@ -188,8 +200,9 @@ export const changeTrade = (venue: Venue, id: string, change: TradeChange): void
   trade.updatedMs = state.nowMs
   if (error !== undefined) trade.error = error
   if (status === 'MINED') trade.minedMs = state.nowMs
-  if (wasCommitted && (status === 'MINED' || isSettled(status)))
-    for (const leg of [trade.taker, ...trade.makers]) commit(venue, trade.conditionId, leg, -1n)
+  if (wasCommitted !== isCommitted(status))
+    for (const leg of [trade.taker, ...trade.makers])
+      commit(venue, trade.conditionId, leg, wasCommitted ? -1n : 1n)
   if (status === 'CONFIRMED' && trade.plan.isPhantom && trade.taker.side === 'BUY')
     accountOf(venue, trade.taker.wallet).phantomCash += BigInt(trade.taker.cash)
   if (status === 'CONFIRMED') {

@@ -19,7 +19,7 @@ export type Engine<Venue, Command, Event, Answer> = {
   close: () => void
 }
 
-/** Frequent, because the cost of a save depends on the changes since the last one. */
+/** Rarer the larger the snapshot is: it is written while nothing else runs. */
 const snapshotEvery = { bytes: 1_000_000, commands: 2_000, ms: 300_000 }
 
 type Options<Venue, Command> = {
@@ -57,8 +57,9 @@ export const openVenueEngine = <Venue extends Base<Event>, Command extends objec
   let savedMs = Date.now()
 
   const snapshotIfDue = (): void => {
-    const { bytes, commands } = journal.size()
-    const due = bytes > snapshotEvery.bytes || commands > snapshotEvery.commands
+    const { bytes, commands, snapshotBytes } = journal.size()
+    const times = Math.max(1, snapshotBytes / snapshotEvery.bytes)
+    const due = bytes > snapshotEvery.bytes * times || commands > snapshotEvery.commands * times
     if (!due && (commands === 0 || Date.now() - savedMs < snapshotEvery.ms)) return
     journal.snapshot(venue)
     savedMs = Date.now()

@@ -37,8 +37,8 @@ export type Machine<Venue, Command> = {
 export type Journal<Venue> = {
   append: (lines: string) => void
   snapshot: (venue: Venue) => void
-  /** Bytes and commands since the last snapshot. */
-  size: () => { bytes: number; commands: number }
+  /** Bytes and commands since the last snapshot, and its own bytes. */
+  size: () => { bytes: number; commands: number; snapshotBytes: number }
   close: () => void
 }
 
@@ -94,7 +94,7 @@ const restoreVenue = <Venue, Command>(
   dataDir: string,
   machine: Machine<Venue, Command>,
   nowMs: number,
-): { venue: Venue; lines: number; base: number; fresh: boolean } => {
+): { venue: Venue; lines: number; base: number; fresh: boolean; snapshotBytes: number } => {
   const stored = readIfPresent(join(dataDir, snapshotName))
   const venue = stored ? machine.restore(deserialize(stored)) : machine.create(nowMs)
   const base = machine.sequenceOf(venue)
@@ -105,7 +105,8 @@ const restoreVenue = <Venue, Command>(
     replay(machine, venue, machine.revive(command), at)
   }
   removeOldLogs(dataDir, logName(base))
-  return { venue, lines: lines.length, base, fresh: stored === undefined }
+  const snapshotBytes = stored?.length ?? 0
+  return { venue, lines: lines.length, base, fresh: stored === undefined, snapshotBytes }
 }
 
 export const openJournal = <Venue, Command>(
@@ -115,14 +116,14 @@ export const openJournal = <Venue, Command>(
 ): { journal: Journal<Venue>; venue: Venue; fresh: boolean } => {
   const restored = restoreVenue(dataDir, machine, nowMs)
   const snapshotPath = join(dataDir, snapshotName)
-  let { base, lines: commands } = restored
+  let { base, lines: commands, snapshotBytes } = restored
   let log = -1
   let bytes = 0
 
   const snapshot = (source: Venue): void => {
-    const content = machine.store(source, writeSynced)
+    const content = serialize(machine.store(source, writeSynced))
     const draft = `${snapshotPath}.draft`
-    writeSynced(draft, serialize(content))
+    writeSynced(draft, content)
     renameSync(draft, snapshotPath)
     machine.afterSnapshot?.()
     if (log >= 0) closeSync(log)
@@ -132,6 +133,7 @@ export const openJournal = <Venue, Command>(
     if (old !== logName(base)) rmSync(join(dataDir, old), { force: true })
     bytes = 0
     commands = 0
+    snapshotBytes = content.length
   }
 
   if (restored.fresh) snapshot(restored.venue)
@@ -142,7 +144,7 @@ export const openJournal = <Venue, Command>(
       commands += 1
     },
     snapshot,
-    size: () => ({ bytes, commands }),
+    size: () => ({ bytes, commands, snapshotBytes }),
     close: () => closeSync(log),
   }
   return { journal, venue: restored.venue, fresh: restored.fresh }

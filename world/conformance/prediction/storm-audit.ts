@@ -18,11 +18,16 @@ const tokens = markets.flatMap((market) => market.tokens)
 const units = (text: string): bigint => parseUnits(text, 6)
 const settledMs = 1_800_000
 
-type Settlement = { hash: Hex; fills: string[] }
+/** Blocks that are read again: a killed chain has each settlement in the block that it had before. */
+const overlap = 64n
+
+type Settlement = { hash: Hex; fills: string[]; block: number }
 
 export type SettlementLog = {
   /** Reads the blocks since the last call: the node drops old events. */
   read: () => Promise<void>
+  /** Reads the last blocks, and reports what an earlier reading has found wrong. */
+  finish: () => Promise<void>
   /** By key: more than one would be a trade that moved twice. */
   byKey: Map<string, Settlement[]>
 }
@@ -34,16 +39,14 @@ export const openSettlementLog = ({ rpc }: Pick<StormWorld, 'rpc'>): SettlementL
   const byKey: SettlementLog['byKey'] = new Map()
   let next = 0n
   let reading: Promise<void> | undefined
+  let failure: unknown
   const readNow = async (): Promise<void> => {
     const head = BigInt((await rpc.call('eth_blockNumber')) as Hex)
-    if (head < next) {
-      // A chain that was killed does not have the empty blocks again with which it ended.
-      next = head + 1n
-      return
-    }
+    // A chain that was killed does not have the empty blocks again with which it ended.
+    const from = (next < head + 1n ? next : head + 1n) - overlap
     const filter = {
       address: exchanges,
-      fromBlock: `0x${next.toString(16)}`,
+      fromBlock: `0x${(from < 0n ? 0n : from).toString(16)}`,
       toBlock: `0x${head.toString(16)}`,
     }
     const logs = (await rpc.call('eth_getLogs', [filter])) as Log[]
@@ -61,7 +64,11 @@ export const openSettlementLog = ({ rpc }: Pick<StormWorld, 'rpc'>): SettlementL
       for (const event of events)
         if (event.eventName === 'OrdersMatched') {
           const { key } = event.args
-          byKey.set(key, [...(byKey.get(key) ?? []), { hash, fills: fills.sort() }])
+          const block = Number(event.blockNumber)
+          const list = byKey.get(key) ?? []
+          const known = list.find((each) => each.hash === hash)
+          if (known) assert.equal(block, known.block, `the block of ${hash}`)
+          else byKey.set(key, [...list, { hash, fills: fills.sort(), block }])
         }
     }
   }
@@ -70,11 +77,18 @@ export const openSettlementLog = ({ rpc }: Pick<StormWorld, 'rpc'>): SettlementL
     // A node that is down is read later.
     read: () => {
       reading ??= readNow()
-        .catch(() => {})
+        .catch((error: unknown) => {
+          if (error instanceof assert.AssertionError) failure ??= error
+        })
         .finally(() => {
           reading = undefined
         })
       return reading
+    },
+    finish: async () => {
+      await reading
+      if (failure) throw failure
+      await readNow()
     },
   }
 }
@@ -112,7 +126,7 @@ const fillText = ({ orderId, wallet, side, shares, cash, fee }: Trade['legs'][nu
 /** Each confirmed trade is one settlement on the chain with the same parts, and no other trade is one. */
 export const assertTradesAreSettlements = (trades: readonly Trade[], byKey: SettlementLog['byKey']): void => {
   for (const { id, key, status, hash, legs } of trades) {
-    const found = byKey.get(key) ?? []
+    const found = (byKey.get(key) ?? []).map((each) => ({ hash: each.hash, fills: each.fills }))
     if (status !== 'CONFIRMED') {
       assert.equal(status, 'FAILED', `trade ${id}`)
       assert.equal(found.length, 0, `${id} has failed and moved`)
@@ -251,7 +265,7 @@ export const assertConserved = async (
     'the end of all trades',
     settledMs,
   )
-  await log.read()
+  await log.finish()
   const effects = await world.effects()
   const after = await readBalances(world, walletsOf(traders))
   assertTradesAreSettlements(effects.trades, log.byKey)

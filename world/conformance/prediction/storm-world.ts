@@ -17,7 +17,7 @@ import { type Effects, type PredictionWorld, startPredictionWorld } from './pred
  * `notSent` ends the market between storing the bytes of a settlement and sending them; `both` ends the market and the
  * node one by one, `world` every process at one moment.
  */
-export const killKinds = ['notSent', 'world', 'market', 'node', 'both'] as const
+export const killKinds = ['notSent', 'node', 'world', 'market', 'both'] as const
 export type KillKind = (typeof killKinds)[number]
 
 export type Answer = { status: number; body: unknown }

@@ -105,7 +105,7 @@ export type TransactionState =
   | { state: 'unknown' | 'pending' }
   /** Another transaction has used its nonce: it cannot be mined any more. */
   | { state: 'replaced' }
-  | { state: 'mined'; receipt: Receipt; confirmations: number }
+  | { state: 'mined'; receipt: Receipt }
 
 /**
  * One account is one sequence of nonces: calls of one account that are signed at once

@@ -101,20 +101,22 @@ export const createSender = (rpc: Rpc, chain = chainId): Sender => {
     })
   }
 
-  const stateOf: Sender['stateOf'] = async ({ account, nonce, hash }): Promise<TransactionState> => {
+  const readState = async ({ account, nonce, hash }: SignedTransaction): Promise<TransactionState> => {
     const address = accountOf(account).address
-    const [receipt, found, count, head] = (await rpc.batch([
+    const [receipt, found, count] = (await rpc.batch([
       { method: 'eth_getTransactionReceipt', params: [hash] },
       { method: 'eth_getTransactionByHash', params: [hash] },
       { method: 'eth_getTransactionCount', params: [address, 'latest'] },
-      { method: 'eth_blockNumber' },
-    ])) as [RawReceipt, object | null, Hex, Hex]
-    if (receipt) {
-      const confirmations = Number(head) - Number(receipt.blockNumber) + 1
-      return { state: 'mined', receipt: readReceipt(receipt), confirmations: Math.max(1, confirmations) }
-    }
+    ])) as [RawReceipt, object | null, Hex]
+    if (receipt) return { state: 'mined', receipt: readReceipt(receipt) }
     if (found) return { state: 'pending' }
     return { state: Number(count) > nonce ? 'replaced' : 'unknown' }
+  }
+
+  const stateOf: Sender['stateOf'] = async (transaction) => {
+    const found = await readState(transaction)
+    // A block that is mined or removed between the answers of one batch shows the transaction in neither place.
+    return found.state === 'replaced' ? readState(transaction) : found
   }
 
   const awaitReceipt = async (transaction: SignedTransaction): Promise<Receipt> => {
@@ -135,6 +137,8 @@ export const createSender = (rpc: Rpc, chain = chainId): Sender => {
       await rpc.call('eth_call', [call, 'latest'])
       return undefined
     } catch (error) {
+      // A node that is away has refused nothing.
+      if (typeof (error as { cause?: { code?: unknown } }).cause?.code !== 'number') throw error
       return reasonOf(error)
     }
   }
