@@ -30,7 +30,7 @@ import {
 } from './order-request.ts'
 import { type OrderTaskData, storedTerms } from './order-task.ts'
 import { assertExitRoom } from './store/exit-store.ts'
-import { assertOrderRoom } from './store/order-store.ts'
+import { assertOrderRoom } from './store/order-room.ts'
 import { boundTrade } from './trade-prices.ts'
 
 /** An order is refused here, before a task exists, wherever the venue would refuse it. */

@@ -18,12 +18,11 @@ import {
   recordTrades,
   settlementsOf,
 } from './store/fill-store.ts'
+import { isChanged, isDueLookUp } from './store/order-look-ups.ts'
 import {
   changeOrder,
   followedOrders,
   hasUnlistedTrades,
-  isChanged,
-  isDueLookUp,
   isLost,
   noteMissed,
   type OrderChange,

@@ -1,4 +1,3 @@
-import { conflict } from '#kernel/contract/fault.ts'
 import type { PreparedOrder } from '#kernel/money/prediction-venue.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
@@ -152,59 +151,15 @@ export const isEndStatus = (status: PredictionOrderStatus): boolean => endStatus
 
 /** After so many readings without the order, and so long after the first of them, it counts as ended. */
 const missesMax = 5
-const lostAfterMs = 5 * 60_000
-/** An order that the venue does not know is looked up at this number of misses once it may count as ended. */
-const missesThen = 8
+export const lostAfterMs = 5 * 60_000
 /** A lost order that the venue lists again within this time is open again. */
-const returnsWithinMs = 24 * 3_600_000
+export const returnsWithinMs = 24 * 3_600_000
 
 /** Whether the venue has not known the order for so long that it counts as ended. */
 export const isLost = (
   { misses, missing_since: since }: Pick<PredictionOrderRow, 'misses' | 'missing_since'>,
   now: Date,
 ): boolean => misses >= missesMax && since !== null && now.getTime() - since.getTime() >= lostAfterMs
-
-/**
- * Whether an order that is not in the list of open ones is looked up by its id now. Each time that the venue does not
- * know it doubles the wait, which ends with the order.
- */
-export const isDueLookUp = (
-  { misses, missing_since: since }: Pick<PredictionOrderRow, 'misses' | 'missing_since'>,
-  now: Date,
-): boolean => {
-  if (since === null) return true
-  const waitMs = Math.min(lostAfterMs * 2 ** (misses - missesThen), lostAfterMs + returnsWithinMs)
-  return now.getTime() - since.getTime() >= waitMs
-}
-
-/** Whether the list of open orders says something of an order that its row does not. */
-export const isChanged = (
-  { status, matched, misses }: Pick<PredictionOrderRow, 'status' | 'matched' | 'misses'>,
-  { matchedUnits }: { matchedUnits: bigint },
-): boolean => status !== 'live' || misses > 0 || BigInt(matched) < matchedUnits
-
-const isOpen = `o.ended_at is null and o.status <> 'signed'`
-/** Each reading of an account reads all of its open orders. */
-const openOrdersMax = 200
-
-/** Refuses an order beyond what one user may have open; one that is on its way counts, and the orders of exits do not. */
-export async function assertOrderRoom(db: Queryable, { userId, venue }: AccountKey): Promise<void> {
-  const [row] = await query<{ count: number }>(
-    db,
-    `select (select count(*) from prediction_order o
-         where user_id = $1 and venue = $2 and leg = 'order' and ${isOpen})::integer
-       + (select count(*) from task t where user_id = $1 and status in ('pending', 'running')
-         and kind = 'predmkt_order'
-         and not exists (select from prediction_order o where task_id = t.id and ${isOpen}))::integer as count`,
-    [userId, venue],
-  )
-  const count = row?.count ?? 0
-  if (count < openOrdersMax) return
-  throw conflict(
-    `A user has at most ${openOrdersMax} open orders: cancel some of them first`,
-    `${count} orders are open`,
-  )
-}
 
 /** `isLost` of the row before its change. */
 const wasLost = `(p.misses >= ${missesMax}

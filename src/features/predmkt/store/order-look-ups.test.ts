@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { later } from '#kernel/clock.ts'
 import type { PredictionOrderRow } from '#store/tables/predmkt.ts'
-import { isChanged, isDueLookUp, isLost } from './order-store.ts'
+import { isChanged, isDueLookUp } from './order-look-ups.ts'
+import { isLost } from './order-store.ts'
 
 const roundMs = 2_000
 const dayMs = 24 * 3_600_000
