@@ -49,7 +49,7 @@ function searchesOf({ core, chains, venue, predictions }: ComparisonParts): Read
   if (venue) searches.set(venueChainId, searchVenue(core, venue))
   const ofChain = searches.get(predictionChainId)
   if (ofChain && predictions)
-    searches.set(predictionChainId, joinSearches(ofChain, searchPredictions(predictions)))
+    searches.set(predictionChainId, joinSearches(ofChain, searchPredictions(core, predictions)))
   return searches
 }
 
@@ -66,16 +66,21 @@ const joinSearches =
   }
 
 const searchPredictions =
-  (find: NonNullable<ComparisonParts['predictions']>): BeginSearch =>
+  ({ log }: Core, find: NonNullable<ComparisonParts['predictions']>): BeginSearch =>
   (point, store) => {
     const done = new Set<string>()
+    const unlisted = new Map<string, string>()
     return async (signal) => {
       await find((found) => store(found.map((each) => ({ ...each, sequence: 0, balanceChanges: [] }))), {
         point,
         signal,
         done,
+        unlisted,
       })
-      return {}
+      if (unlisted.size === 0) return {}
+      const accounts = Object.fromEntries(unlisted)
+      log.error({ accounts }, 'the prediction market refuses to list the orders of accounts')
+      return { unlisted_prediction_accounts: [...unlisted.keys()] }
     }
   }
 

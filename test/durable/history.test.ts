@@ -13,6 +13,7 @@ import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/order-store.ts'
 import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'
 import { earnTasksPage, positionsPage } from '#features/earn/store.ts'
+import { fillSums } from '#features/predmkt/store/fill-store.ts'
 import { findSchedule } from '#features/schedules/store.ts'
 import { readEndState } from '#features/strategies/exit-due.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
@@ -86,8 +87,20 @@ describe('a user with a long history', () => {
       user,
       tasksOfUser,
     )
-    for (const table of ['task', 'venue_fill', 'venue_order', 'earn_position', 'account', 'agent_wallet'])
-      await fixture.rows(`vacuum analyze ${table}`)
+    // Each hundredth fill is not settled. One outcome was traded by an order of the gateway first, and never again.
+    await fixture.rows(
+      `insert into prediction_fill (trade_id, order_id, user_id, venue, market_id, outcome_id, outcome, title, protocol,
+         side, role, price, size, cash, fee, settlement, matched_at, updated_at, held, held_cost, realized)
+       select n, n, $1, 'polymarket', 'market', n % 20, 'Yes', case n when 20 then 'Will it rain?' else '' end, 'v2',
+         'buy', 'maker', 500000, 3, 1, 0, case when n % 100 = 19 then case n % 200 when 19 then 'mined' else 'failed' end
+           else 'confirmed' end,
+         at, at, case when n % 100 <> 19 then n end, 2, 1
+       from generate_series(1, $2::integer) n, lateral (select now() - make_interval(secs => $2 - n) as at) t returning trade_id`,
+      user,
+      tasksOfUser,
+    )
+    const tables = ['task', 'venue_fill', 'venue_order', 'earn_position', 'account', 'agent_wallet']
+    for (const table of [...tables, 'prediction_fill']) await fixture.rows(`vacuum analyze ${table}`)
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
@@ -263,6 +276,27 @@ describe('a user with a long history', () => {
     )
     const account = { user_id: user, baseline_at_ms: BigInt(tasksOfUser - 20) }
     await assertBlocksBounded('outcomes that contradict fills', (on) => outcomeMismatches(on, account, 0))
+  })
+
+  test('what is held of the outcomes of a prediction market', async () => {
+    const owner = { userId: user, venue: 'polymarket' }
+    await assertBlocksBounded('the holdings', (db) => fillSums(db, owner))
+    const sums = await fillSums(fixture.admin.pool, owner)
+    const byOutcome = new Map(sums.map((each) => [each.outcome_id, each]))
+    assert.equal(byOutcome.size, 20)
+    const common = { market_id: 'market', outcome: 'Yes', protocol: 'v2', held_cost: '2', realized: '1' }
+    const rest = { redeemed: '0', payout: '0', unsettled_sell: '0' }
+    const [last, titled] = [byOutcome.get('19'), byOutcome.get('0')]
+    assert.deepEqual(titled, {
+      ...common,
+      ...rest,
+      outcome_id: '0',
+      title: 'Will it rain?',
+      held: String(tasksOfUser),
+      unsettled_buy: '0',
+    })
+    assert.deepEqual([last?.held, last?.unsettled_buy], [String(tasksOfUser - 1), '300'])
+    assert.deepEqual(await fillSums(fixture.admin.pool, { ...owner, userId: newUser() }), [])
   })
 
   test('what a scrape of the metrics reads', async () => {

@@ -181,7 +181,7 @@ describe('ends of exits of purchases', () => {
     assert.ok(sales.every(({ status }) => status !== 'LIVE'))
   })
 
-  test('accounts that cannot be compared stop nobody, and a user has a bounded number of exits', async () => {
+  test('accounts that cannot be compared stop nobody, and a user has a bounded number of exits and orders', async () => {
     const { ada, buy, database, exitWith, gateway, marketAt, noExits, userOf, venue } = app
     const slug = 'recession-declared-next-year'
     const market = await marketAt(slug)
@@ -218,6 +218,23 @@ describe('ends of exits of purchases', () => {
     assert.match(JSON.stringify(body), /200 exits/)
     await executed(ada, '/predmkt/order', order)
     await database.query(`delete from prediction_exit where user_id = $1 and market_id = 'none'`, [user])
+
+    const bid = { outcome_id: outcomeOf(market), side: 'BUY', price: '0.01', size: '10' }
+    await database.query(
+      `insert into prediction_order (order_id, user_id, venue, task_id, leg, market_id, outcome_id, outcome, title,
+         protocol, neg_risk, side, order_type, price, size, making, taking, status, at, followed)
+       select 'none ' || n, $1, 'polymarket', gen_random_uuid(), 'order', 'none', '1', '', '', 'v1', false, 'buy',
+         'gtc', 10000, 1, 0, 0, 'live', now(), false from generate_series(1, 199 - (select count(*)::integer
+           from prediction_order where user_id = $1 and leg = 'order' and ended_at is null)) n`,
+      [user],
+    )
+    await executed(ada, '/predmkt/order', bid)
+    const beyond = await ada.call('POST /predmkt/order', { body: bid })
+    assert.deepEqual([beyond.status, beyond.body.code], [409, 'conflict'], JSON.stringify(beyond.body))
+    assert.match(JSON.stringify(beyond.body), /200 open orders/)
+    await executed(ada, '/predmkt/order', order)
+    await database.query(`delete from prediction_order where user_id = $1 and market_id = 'none'`, [user])
+    await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
   })
 
   test('an exit whose shares have left the wallet ends', async () => {

@@ -162,6 +162,20 @@ describe('exits of purchases while the venue lags and fails', () => {
       }
   })
 
+  test('a stop-loss sells while the venue lists no trades of the account', async () => {
+    const { ada, buy, exitWith, marketAt, noExits, salesOf, venue } = app
+    const slug = 'recession-declared-next-year'
+    const market = await marketAt(slug)
+    await buy(ada, market, { stop_loss_price: '0.3' })
+    await exitWith(ada, market, 'sl', 'watched')
+    await venue('POST', '/faults', { effect: 'status', status: 500, endpoint: 'clob', type: '/data/trades' })
+    await venue('POST', '/price', { market: slug, price: 0.2 })
+    await eventually(async () => (await salesOf(ada, market)).length > 0 || undefined, 'it has sold')
+    await venue('DELETE', '/faults')
+    await noExits(ada, market)
+    assert.equal((await salesOf(ada, market)).length, 1)
+  })
+
   test('a stop-loss whose shares were sold by hand ends, and does not sell what is bought later', async () => {
     const { ada, buy, eventsOf, exitWith, exitsOf, marketAt, noExits, sharesOf, venue } = app
     const slug = 'new-phone-before-march'

@@ -46,6 +46,10 @@ test('orders at the prediction market after the backup are found, and none of th
     for (const slug of slugs) await venue('POST', '/price', { market: slug, price })
   }
 
+  // The search reads the account of this person first, and the venue will not know the key any more.
+  const keyless = await createFundedPerson(restorable.gateway().url)
+  await setUp(keyless)
+  const { safe_address: keylessWallet } = await statusOf(keyless)
   const before = await createFundedPerson(restorable.gateway().url)
   await setUp(before)
   const world = await worldOf(control())
@@ -104,10 +108,22 @@ test('orders at the prediction market after the backup are found, and none of th
     return { orders: orders.map(({ id, status }) => [id, status]), trades: trades.map(({ id }) => id), held }
   }
   const truth = await truthOf()
+  await venue('POST', '/lose-keys', { owner: keyless.evm })
 
   await restorable.restore()
   await pinPrices()
   const person = await personOf(restorable.gateway().url, before)
+  const unlisted = async () =>
+    (
+      await restorable.operator.rows<{ scope: string; detail: { unlisted_prediction_accounts?: string[] } }>(
+        'time',
+        'show',
+      )
+    ).find(({ scope }) => scope === 'all')?.detail.unlisted_prediction_accounts
+  await eventually(
+    async () => (await unlisted())?.join() === keylessWallet || undefined,
+    'the account is named',
+  )
   const found = await restorable.goOn()
   assert.deepEqual(
     found.flatMap((each) => each.venue?.order_id ?? []).toSorted(),

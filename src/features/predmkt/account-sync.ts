@@ -109,12 +109,15 @@ async function syncAccount(deps: SyncDeps, account: PredictionAccountRow): Promi
   try {
     state = await readAccount(deps, { account, credentials, now })
   } catch (fault) {
-    if (!isKeyInvalid(fault)) throw fault
+    if (!isKeyInvalid(fault)) {
+      // A stop-loss does not wait until the venue lists the account again.
+      if (fault instanceof Fault) await advance(deps, { account, credentials, now, isRead: false })
+      throw fault
+    }
     if (await isSuspended(db, userId)) await revokeKey(deps, userId, credentials)
     return setNext(deps, account, later(clock.now(), rareMs))
   }
-  const { count, strays } = await advanceExits(deps, account, now)
-  if (strays.length > 0) await cancelAtVenue(deps, { userId, orderIds: strays, credentials, now })
+  const count = await advance(deps, { account, credentials, now, isRead: true })
   const isIdle = state === 'idle' && count === 0
   await deps.bookRedemptions(account, { isIdle, now })
   const isEnding = isIdle && (await isSuspended(db, userId))
@@ -123,6 +126,16 @@ async function syncAccount(deps: SyncDeps, account: PredictionAccountRow): Promi
   if (isEnding && !isNeeded) await revokeKey(deps, userId, credentials)
   const afterMs = state === 'lost' && count === 0 ? rareMs : againMs
   await setNext(deps, account, isIdle && !isNeeded ? null : later(clock.now(), afterMs))
+}
+
+type Advanced = { account: PredictionAccountRow; credentials: VenueCredentials; now: Date; isRead: boolean }
+
+/** Advances the exits, cancels the orders that none stands for, and returns how many purchases have open exits. */
+async function advance(deps: SyncDeps, { account, credentials, now, isRead }: Advanced): Promise<number> {
+  const { count, strays } = await advanceExits(deps, account, { now, isRead })
+  const cancel = { userId: account.user_id, orderIds: strays, credentials, now }
+  if (strays.length > 0) await cancelAtVenue(deps, cancel)
+  return count
 }
 
 /** The venue does not know the key any more: the set-up makes a new one, and until then nothing can be compared. */

@@ -80,11 +80,14 @@ export function createBookReader({ venue }: Pick<PredmktDeps, 'venue'>): BookRea
 const atOnceMax = 8
 const roundMs = 20_000
 
-/** Advances the exits of an account; returns how many purchases have open ones, and the orders to cancel. */
+/**
+ * Advances the exits of an account; returns how many purchases have open ones, and the orders to cancel. Without a
+ * reading of the venue, `isRead` is false: shares that the chain lacks may have been sold by a trade that is not recorded.
+ */
 export async function advanceExits(
   deps: ExitDeps,
   account: PredictionAccountRow,
-  now: Date,
+  { now, isRead }: { now: Date; isRead: boolean },
 ): Promise<{ count: number; strays: string[] }> {
   const owner = { userId: account.user_id, venue: deps.venue.name }
   const watched = { ...owner, wallet: walletOfRow(account), now }
@@ -101,9 +104,10 @@ export async function advanceExits(
       )
   }
   await Promise.all(Array.from({ length: Math.min(atOnceMax, pairs.length) }, work))
-  await releaseMissing(deps, account, { pairs, now }).catch((error: unknown) =>
-    logFailure(deps, { error, user: account.user_id }),
-  )
+  if (isRead)
+    await releaseMissing(deps, account, { pairs, now }).catch((error: unknown) =>
+      logFailure(deps, { error, user: account.user_id }),
+    )
   return { count: pairs.length, strays }
 }
 

@@ -1,3 +1,4 @@
+import { Fault } from '#kernel/contract/fault.ts'
 import type { OutcomeOrder, TakerFee } from '#kernel/money/prediction-views.ts'
 import { query } from '#store/query.ts'
 import type { PredictionAccountRow } from '#store/tables/predmkt.ts'
@@ -38,16 +39,24 @@ export type FoundPrediction = {
   venue: FoundOutcomeOrder
 }
 type Deps = Pick<PredmktDeps, 'db' | 'venue' | 'keys' | 'chain'>
-/** `done` has the accounts that were read, so that an aborted search continues with the others. */
-type SearchRange = { point: Date | null; signal: AbortSignal; done: Set<string> }
+/**
+ * `done` has the users whose accounts were read, so that an aborted search continues with the others. `unlisted` has the
+ * wallets of the accounts that the venue does not list, and what it said.
+ */
+type SearchRange = {
+  point: Date | null
+  signal: AbortSignal
+  done: Set<string>
+  unlisted: Map<string, string>
+}
 
 export const createForgottenOrderSearch =
   (deps: Deps) =>
   async (
     store: (found: readonly FoundPrediction[]) => Promise<void>,
-    { point, signal, done }: SearchRange,
+    { point, signal, done, unlisted }: SearchRange,
   ): Promise<void> => {
-    const { db, venue, keys } = deps
+    const { db, venue } = deps
     const accounts = await query<PredictionAccountRow>(
       db,
       'select * from prediction_account where venue = $1 order by user_id',
@@ -56,15 +65,29 @@ export const createForgottenOrderSearch =
     for (const row of accounts) {
       signal.throwIfAborted()
       if (done.has(row.user_id)) continue
-      const credentials = await keys.of(row.user_id)
-      const orders = credentials
-        ? await unknownOrders(deps, { row, credentials }, { since: earlier(point, row.trades_through) })
-        : []
-      const found = await Promise.all(orders.map((order) => foundOf(deps, row, order)))
-      await store(found.flatMap((each) => each ?? []))
+      const found = await findOfAccount(deps, row, point).catch((fault: unknown) => {
+        // An account that is refused for good, as one whose key was revoked, must not keep the others from the search.
+        if (!(fault instanceof Fault) || fault.retryable) throw fault
+        unlisted.set(row.wallet_address, fault.message)
+        return []
+      })
+      await store(found)
       done.add(row.user_id)
     }
   }
+
+async function findOfAccount(
+  deps: Deps,
+  row: PredictionAccountRow,
+  point: Date | null,
+): Promise<FoundPrediction[]> {
+  const credentials = await deps.keys.of(row.user_id)
+  if (!credentials) return []
+  const since = earlier(point, row.trades_through)
+  const orders = await unknownOrders(deps, { row, credentials }, { since })
+  const found = await Promise.all(orders.map((order) => foundOf(deps, row, order)))
+  return found.flatMap((each) => each ?? [])
+}
 
 const earlier = (one: Date | null, other: Date | null): Date | undefined =>
   one && (!other || one < other) ? one : (other ?? undefined)

@@ -30,6 +30,7 @@ import {
 } from './order-request.ts'
 import { type OrderTaskData, storedTerms } from './order-task.ts'
 import { assertExitRoom } from './store/exit-store.ts'
+import { assertOrderRoom } from './store/order-room.ts'
 import { boundTrade } from './trade-prices.ts'
 
 /** An order is refused here, before a task exists, wherever the venue would refuse it. */
@@ -78,7 +79,10 @@ async function checkOrder(deps: OrderDeps, input: OrderInput, { userId }: Attemp
   const costUnits = costOf(terms, maxFeeUnits)
   const countedUnits = countedMicros ?? costUnits
   const exits = exitTermsOf(input, market, asked.priceMicros ?? quote!.worstPriceMicros)
-  await assertExitRoom(deps.db, { userId, venue: deps.venue.name }, exits.length)
+  const owner = { userId, venue: deps.venue.name }
+  await assertExitRoom(deps.db, owner, exits.length)
+  // One that matches at once has ended before it is in any list.
+  if (isResting(terms)) await assertOrderRoom(deps.db, owner)
   const label = market.outcomes.find(({ outcomeId }) => outcomeId === terms.outcomeId)?.label ?? ''
   const amount = terms.sizeUnits === null ? `${usd(costUnits)} USD of` : `${usd(terms.sizeUnits)} shares of`
   return {
@@ -123,6 +127,9 @@ export const orderFacts = (
   exit: countedMicros === 0n,
 })
 
+const isResting = ({ timeInForce }: Pick<OrderTerms, 'timeInForce'>): boolean =>
+  timeInForce === 'gtc' || timeInForce === 'gtd'
+
 /** The venue refuses smaller purchases that match at once. */
 const leastPurchaseUnits = 1_000_000n
 
@@ -131,7 +138,7 @@ export async function quoteNow(
   { venue }: Pick<PredmktDeps, 'venue'>,
   { outcomeId, timeInForce, allInUnits, sizeUnits, priceMicros, boundMicros, side }: OrderTerms,
 ): Promise<OutcomeQuote | undefined> {
-  if (timeInForce === 'gtc' || timeInForce === 'gtd') return undefined
+  if (isResting({ timeInForce })) return undefined
   const spend =
     allInUnits !== null
       ? { type: 'all_in' as const, cashUnits: allInUnits }

@@ -18,6 +18,7 @@ import {
   recordTrades,
   settlementsOf,
 } from './store/fill-store.ts'
+import { isChanged, isDueLookUp } from './store/order-look-ups.ts'
 import {
   changeOrder,
   followedOrders,
@@ -53,7 +54,7 @@ export async function readAccount(deps: PredmktDeps, reading: Reading): Promise<
   const open = new Map(listed.map((order) => [order.orderId.toLowerCase(), order]))
   // Orders that the venue does not know make way for the others.
   const unlisted = orders
-    .filter(({ order_id }) => !open.has(order_id.toLowerCase()))
+    .filter((row) => !open.has(row.order_id.toLowerCase()) && isDueLookUp(row, now))
     .toSorted((a, b) => a.misses - b.misses)
     .slice(0, lookUpsMax)
   const found = await lookUp(unlisted, (row) => findingOf(deps, row, reading))
@@ -71,9 +72,11 @@ export async function readAccount(deps: PredmktDeps, reading: Reading): Promise<
         finding === 'missing' || finding.status === 'cancelled' || finding.status === 'resolved'
       if (hasEnded && isByVenue && !row.cancel_asked) wiped.push(row)
     }
-    for (const { order_id: orderId } of orders) {
+    for (const row of orders) {
+      const { order_id: orderId } = row
       const order = open.get(orderId.toLowerCase())
-      if (order) await changeOrder(tx, { orderId, status: 'live', matchedUnits: order.matchedUnits, now })
+      if (order && isChanged(row, order))
+        await changeOrder(tx, { orderId, status: 'live', matchedUnits: order.matchedUnits, now })
     }
     // What is not listed yet is looked for where it was looked for before.
     if (!(await hasUnlistedTrades(tx, owner)))

@@ -157,23 +157,42 @@ export type FillSums = {
   unsettled_sell: string
 }
 
-const last = (column: string) =>
-  `(array_agg(${column} order by matched_at desc, side desc, trade_id desc, order_id desc)
-     filter (where settlement = 'confirmed'))[1] as ${column}`
+const ofUser = 'user_id = $1 and venue = $2'
+const isUnsettled = `settlement not in ('confirmed', 'failed')`
+const nextTraded = (after: string) =>
+  `(select outcome_id from prediction_fill where ${ofUser} and settlement = 'confirmed' ${after}
+    order by outcome_id limit 1)`
 
-/** What is held per outcome, and what is on its way. */
+/**
+ * What is held per outcome, and what is on its way. Of each outcome the last confirmed fill is read, however many came
+ * before; a fill of another client has no title, and takes that of any other fill.
+ */
 export const fillSums = (db: Queryable, { userId, venue }: AccountKey): Promise<FillSums[]> =>
   query(
     db,
-    `select f.*, coalesce(r.shares, 0) as redeemed, coalesce(r.payout, 0) as payout from (
-       select user_id, venue, outcome_id, max(market_id) as market_id, max(outcome) as outcome, max(title) as title,
-         max(protocol) as protocol, ${last('held')}, ${last('held_cost')}, ${last('realized')},
-         coalesce(sum(size) filter (where side = 'buy' and settlement not in ('confirmed', 'failed')), 0) as unsettled_buy,
-         coalesce(sum(size) filter (where side = 'sell' and settlement not in ('confirmed', 'failed')), 0) as unsettled_sell
-       from prediction_fill where user_id = $1 and venue = $2 group by user_id, venue, outcome_id) f
+    `with recursive traded as (
+       ${nextTraded('')} union all
+       select ${nextTraded('and outcome_id > t.outcome_id')} from traded t where t.outcome_id is not null),
+     unsettled as (
+       select outcome_id, max(market_id) as market_id, max(outcome) as outcome, max(title) as title,
+         max(protocol) as protocol, coalesce(sum(size) filter (where side = 'buy'), 0) as buy,
+         coalesce(sum(size) filter (where side = 'sell'), 0) as sell
+       from prediction_fill where ${ofUser} and ${isUnsettled} group by outcome_id)
+     select outcome_id, coalesce(f.market_id, u.market_id) as market_id, coalesce(f.outcome, u.outcome) as outcome,
+       coalesce(nullif(f.title, ''), nullif(u.title, ''), (select title from prediction_fill
+         where ${ofUser} and outcome_id = o.outcome_id and title <> '' limit 1), '') as title,
+       coalesce(f.protocol, u.protocol) as protocol, f.held, f.held_cost, f.realized,
+       coalesce(r.shares, 0) as redeemed, coalesce(r.payout, 0) as payout,
+       coalesce(u.buy, 0) as unsettled_buy, coalesce(u.sell, 0) as unsettled_sell
+     from (select outcome_id from traded where outcome_id is not null union select outcome_id from unsettled) o
+     left join lateral (
+       select market_id, outcome, title, protocol, held, held_cost, realized from prediction_fill
+       where ${ofUser} and outcome_id = o.outcome_id and settlement = 'confirmed'
+       order by matched_at desc, side desc, trade_id desc, order_id desc limit 1) f on true
+     left join unsettled u using (outcome_id)
      left join (
-       select market_id, outcome_id, sum(shares) as shares, sum(payout) as payout from prediction_redemption
-       where user_id = $1 and venue = $2 group by market_id, outcome_id) r using (market_id, outcome_id)`,
+       select outcome_id, sum(shares) as shares, sum(payout) as payout from prediction_redemption
+       where ${ofUser} group by outcome_id) r using (outcome_id)`,
     [userId, venue],
   )
 

@@ -151,9 +151,9 @@ export const isEndStatus = (status: PredictionOrderStatus): boolean => endStatus
 
 /** After so many readings without the order, and so long after the first of them, it counts as ended. */
 const missesMax = 5
-const lostAfterMs = 5 * 60_000
+export const lostAfterMs = 5 * 60_000
 /** A lost order that the venue lists again within this time is open again. */
-const returnsWithinMs = 24 * 3_600_000
+export const returnsWithinMs = 24 * 3_600_000
 
 /** Whether the venue has not known the order for so long that it counts as ended. */
 export const isLost = (
