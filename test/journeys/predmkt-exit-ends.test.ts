@@ -383,4 +383,57 @@ describe('ends of exits of purchases', () => {
     await eventually(async () => (await countOf(keys, [user])) === 0 || undefined, 'the key is revoked')
     await operator.act('came back', 'users', 'unfreeze', cleo.agentId)
   })
+
+  test('an order whose match is more than its trades by rounding is followed for minutes, and not for ever', async () => {
+    const { ada, buy, countOf, database, marketAt, userOf } = app
+    const market = await marketAt('bitcoin-up-or-down-today', 0.5)
+    await buy(ada, market)
+    const user = await userOf(ada)
+    const own = 'user_id = $1 and market_id = $2'
+    const values = [user, market.condition_id]
+    await database.query(
+      `update prediction_order set matched = matched + 1, followed = true, ended_at = now() where ${own}`,
+      values,
+    )
+    const compare = async () => {
+      await database.query(`update prediction_account set sync_at = '2020-01-01' where user_id = $1`, [user])
+      const due = `select count(*) from prediction_account where user_id = $1
+        and (sync_at is null or (sync_at > '2020-01-01' and sync_at < now() + interval '30 seconds'))`
+      await eventually(async () => (await countOf(due, [user])) === 1 || undefined, 'the account is compared')
+    }
+    const followed = () => countOf(`select count(*) from prediction_order where ${own} and followed`, values)
+    await compare()
+    assert.equal(await followed(), 1)
+    await database.query(
+      `update prediction_order set ended_at = ended_at - interval '10 minutes' where ${own}`,
+      values,
+    )
+    await eventually(async () => {
+      await compare()
+      return (await followed()) === 0 || undefined
+    }, 'the order is followed no more')
+  })
+
+  test('a stop-loss signs no sale of shares that a sale by hand has taken since they were read', async () => {
+    const { ada, buy, countOf, exitWith, marketAt, userOf, venue } = app
+    const slug = 'new-phone-before-march'
+    const market = await marketAt(slug)
+    const bought = await buy(ada, market, { stop_loss_price: '0.3' })
+    await exitWith(ada, market, 'sl', 'watched')
+    const slow = { effect: 'latency', latencyMs: 6_000, endpoint: 'clob', type: '/book', count: 1 }
+    await venue('POST', '/faults', slow)
+    await venue('POST', '/price', { market: slug, price: 0.2 })
+    const isStruck = async () =>
+      (await venue<InjectedFault[]>('GET', '/faults')).some(({ struck }) => struck > 0) || undefined
+    await eventually(isStruck, 'the stop-loss has read its shares')
+    const sale = { outcome_id: outcomeOf(market), side: 'SELL', price: '0.9', size: text(whole(bought)) }
+    await executed(ada, '/predmkt/order', sale)
+    const values = [await userOf(ada), market.condition_id]
+    const ended = `select count(*) from task where user_id = $1 and kind = 'predmkt_exit' and status = 'failed'
+      and id in (select exit_task_id from prediction_exit where market_id = $2)`
+    await eventually(async () => (await countOf(ended, values)) > 0 || undefined, 'its task has ended')
+    const signed = `select count(*) from prediction_order where user_id = $1 and market_id = $2 and leg = 'sl'`
+    assert.equal(await countOf(signed, values), 0)
+    await executed(ada, '/predmkt/order/cancel', { condition_id: market.condition_id })
+  })
 })

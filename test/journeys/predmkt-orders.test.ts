@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import pg from 'pg'
+import { deletions } from '#features/predmkt/retention.ts'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   cashOf,
@@ -350,6 +351,86 @@ describe('orders at the prediction market', () => {
       assert.deepEqual([rows[0].cancel_asked, rows[0].ended_at], [false, null])
       await executed(ada, '/predmkt/order/cancel', { order_id: result.order_id })
     }
+    await database.end()
+  })
+
+  const bidFor = (market: Market, size = '10') => ({
+    outcome_id: outcomeOf(market),
+    side: 'BUY',
+    price: '0.05',
+    size,
+  })
+
+  test('a cancel of everything, or of a market, reaches an order that waits to be signed, and none that came later', async () => {
+    const [first, second] = markets as [Market, Market]
+    for (const scope of [{ cancel_all: true }, { condition_id: first.condition_id }]) {
+      await venue('POST', '/faults', { effect: 'status', status: 500, endpoint: 'clob', type: '/tick-size' })
+      const waits = await Promise.all([first, second].map((market) => accept(bidFor(market))))
+      for (const { task_id: id } of waits)
+        await eventually(
+          async () => (await ada.task(id)).state === 'waiting' || undefined,
+          'the order waits to be signed',
+        )
+      await executed(ada, '/predmkt/order/cancel', scope)
+      const later = await accept(bidFor(first, '11'))
+      await venue('DELETE', '/faults')
+      const ends = await Promise.all([...waits, later].map(endOf))
+      assert.deepEqual(
+        ends.map(({ outcome, error }) => [outcome, error?.code]),
+        [
+          ['not_executed', 'cancelled'],
+          'cancel_all' in scope ? ['not_executed', 'cancelled'] : ['executed', undefined],
+          ['executed', undefined],
+        ],
+        JSON.stringify(ends),
+      )
+      await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
+    }
+  })
+
+  test('a cancel that meets an order on its way is repeated until the order has ended', async () => {
+    const lag = { rate: 1, minMs: 3_000, maxMs: 3_000 }
+    const refusal = { effect: 'status', status: 503, endpoint: 'clob', type: '/order', count: 2 }
+    for (const market of markets)
+      for (const fail of [
+        () => venue('POST', '/faults', refusal),
+        () => venue('POST', '/realism', { ordersLag: lag }),
+      ]) {
+        await venue('POST', '/faults', {
+          effect: 'latency',
+          latencyMs: 4_000,
+          endpoint: 'clob',
+          type: '/order',
+          count: 1,
+        })
+        const task = await accept(bidFor(market, '12'))
+        await eventually(async () => (await struck('/order')) > 0 || undefined, 'the order is on its way')
+        await executed(ada, '/predmkt/order/cancel', { condition_id: market.condition_id })
+        await fail()
+        const ended = await endOf(task)
+        assert.deepEqual(
+          [ended.outcome, ended.error?.code],
+          ['not_executed', 'cancelled'],
+          JSON.stringify(ended),
+        )
+        await venue('POST', '/realism', { preset: 'quiet' })
+        await venue('DELETE', '/faults')
+      }
+    for (const market of markets)
+      assert.ok((await ordersOf(market)).every(({ size, status }) => size !== '12' || status === 'CANCELED'))
+  })
+
+  test('the retention of rate budgets keeps the fresh one of the other kind', async () => {
+    const database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+    await database.query(
+      `insert into prediction_rate_budget (venue, signer, kind, remaining, updated_at)
+       values ('retention', '0x1', 'order', 1, now() - interval '2 days'), ('retention', '0x1', 'cancel', 1, now())`,
+    )
+    const { text } = deletions.find(({ name }) => name === 'retention of prediction rate budgets')!
+    await database.query(text, [new Date(Date.now() - 86_400_000), 1_000])
+    const { rows } = await database.query(`select kind from prediction_rate_budget where venue = 'retention'`)
+    assert.deepEqual(rows, [{ kind: 'cancel' }])
+    await database.query(`delete from prediction_rate_budget where venue = 'retention'`)
     await database.end()
   })
 })

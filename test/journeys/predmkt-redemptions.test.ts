@@ -23,6 +23,8 @@ import {
 import type { Person } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
+/** Nobody's wallet. */
+const stranger = '0x00000000000000000000000000000000000a11ce'
 type Redeemed = { condition_id: string; shares: string; payout_usd: string; by: string }
 
 describe('redemptions at the prediction market', () => {
@@ -131,14 +133,22 @@ describe('redemptions at the prediction market', () => {
       const { settled_shares: shares, total_usd: cost } = (await executed(ada, '/predmkt/order', terms))
         .result
       const profit = await realized()
+      if (isBookedFirst) await executed(bob, '/predmkt/order', terms)
+      const { safe_address: bobs } = await statusOf(bob)
+      const moveUnit = (from: string, to: string) =>
+        moveOutcomeShares(world, { from, to, market, outcomeId: outcome, units: 1n })
+      if (isBookedFirst) await moveUnit(bobs, stranger)
       await venue('POST', '/realism', { autoRedeem: { rate: 1, delayMs: 0 } })
       await resolve(market, 'no')
       await venue('POST', '/auto-redeem')
+      // A unit that a stranger sends does not hide that the shares have left.
+      if (isBookedFirst) await moveUnit(stranger, wallet)
       await venue('POST', '/realism', { preset: 'quiet' })
       const gained = micros(shares!) - micros(cost!)
       const isBooked = async () => (await realized()) - profit === gained || undefined
       if (isBookedFirst)
         await eventually(isBooked, 'the redemption counts, and nobody has asked for it', 60_000)
+      if (isBookedFirst) await moveUnit(wallet, stranger)
       const body = { condition_id: market.condition_id }
       const accepted = await eventually(async () => {
         const replies = await Promise.all(

@@ -406,4 +406,56 @@ describe('the wallet of a user at the prediction market', () => {
       0n,
     ])
   })
+
+  test('what a withdrawal takes from the own wallet is reserved while its transfer is on its way', async () => {
+    const person = await setUpPerson()
+    await executed(person, '/predmkt/fund-safe', { amount_usd: '10' })
+    await venue('POST', '/credit', { wallet: person.evm, token: 'pusd', amount: '5' })
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 5_000, maxMs: 5_000 } })
+    const task = await accept(person, '/predmkt/withdraw', { amount_usdc: '12' })
+    const state = async () => (await person.task(task.task_id)).state
+    await eventually(async () => (await state()) === 'confirming' || undefined, 'the transfer is on its way')
+    const taking = await person.call('POST /predmkt/withdraw', { body: { amount_usdc: '3.000001' } })
+    assert.equal(taking.body.code, 'insufficient_balance', JSON.stringify(taking.body))
+    const ended = await person.ended(task.task_id)
+    await venue('POST', '/realism', { preset: 'quiet' })
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+    assert.equal(await world.balance(polygon, person.evm, contracts.pusd), micros('3'))
+    await executed(person, '/predmkt/withdraw', { amount_usdc: '3' })
+  })
+
+  test('dollars in the wallet at the venue are wrapped by one task', async () => {
+    const person = await setUpPerson()
+    const { safe_address: wallet } = await statusOf(person)
+    await venue('POST', '/credit', { wallet, token: 'usdc', amount: '10' })
+    await venue('POST', '/realism', { relayerLag: { rate: 1, minMs: 5_000, maxMs: 5_000 } })
+    const body = {
+      wrap_only: true,
+      amount_usd: '10',
+      source_wallet: 'deposit_wallet',
+      source_token_address: contracts.usdc,
+    }
+    const task = await accept(person, '/predmkt/fund-safe', body)
+    const again = await person.call('POST /predmkt/fund-safe', { body })
+    assert.match(JSON.stringify(again.body), /only 0 USDC is available/)
+    assert.equal((await person.ended(task.task_id)).outcome, 'executed')
+    await venue('POST', '/realism', { preset: 'quiet' })
+    assert.equal(await cashOf(person), micros('10'))
+    await venue('POST', '/credit', { wallet, token: 'usdc', amount: '10' })
+    await executed(person, '/predmkt/fund-safe', body)
+    assert.equal(await cashOf(person), micros('20'))
+  })
+
+  test('a set-up whose sign-in the venue refuses ends with its words, and another one goes on', async () => {
+    const person = await createFundedPerson(gateway.url)
+    await person.call('POST /predmkt/disclaimer/acknowledge', { body: {} })
+    const control = predictionVenue(gateway.world)
+    for (const type of ['/auth/api-key', '/auth/derive-api-key'])
+      await control('POST', '/faults', { effect: 'status', status: 403, endpoint: 'clob', type })
+    const refused = await run(person, '/predmkt/setup')
+    await control('DELETE', '/faults')
+    assert.deepEqual([refused.status, refused.outcome], ['failed', 'not_executed'], JSON.stringify(refused))
+    assert.ok(refused.error!.message.length > 0, JSON.stringify(refused))
+    await executed(person, '/predmkt/setup')
+  })
 })

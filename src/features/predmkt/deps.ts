@@ -38,7 +38,7 @@ export type PredmktDeps = {
   tokenOnChain: (chain: string | number | undefined, token: string, field?: string) => string | undefined
   signer: PredictionSigner
   nonces: Pick<NonceSequences, 'ensure'>
-  ledger: Pick<Ledger, 'balance'>
+  ledger: Pick<Ledger, 'balance' | 'apply'>
   keys: VenueKeys
   swaps: SwapLegs | undefined
   /** How a swap runs as one leg of another task. */

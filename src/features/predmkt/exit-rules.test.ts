@@ -334,4 +334,13 @@ describe('the exits of a purchase', () => {
       assert.deepEqual([move?.state, move?.attempts], ['watched', undefined], taskError)
     }
   })
+
+  test('a purchase whose trades lack a unit by rounding is complete once the record is done with it', () => {
+    const matchedUnits = shares(100) + 1n
+    const stateWith = (entry: Partial<PairFacts['entry']>) =>
+      statesOf(nextOfPair(pairOf({ exits: [exitOf('sl', 'waiting')] }, { matchedUnits, ...entry })))
+    assert.deepEqual(stateWith({}), { sl: 'watched' })
+    assert.deepEqual(stateWith({ isEndKnown: false }), {})
+    assert.deepEqual(stateWith({ matchedUnits: shares(100) + 10_000n }), {})
+  })
 })

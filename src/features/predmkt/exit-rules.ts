@@ -17,7 +17,7 @@ export const leastUnits = 10_000n
 /** An order with its trades, as they are recorded. */
 export type OrderFacts = {
   isEnded: boolean
-  /** Whether what matched before the end is known. */
+  /** Whether what matched before the end is known, and its trades are listed. */
   isEndKnown: boolean
   sizeUnits: bigint
   /** What the venue states as matched, trades that failed included. */
@@ -111,14 +111,17 @@ const recordedUnits = ({ confirmedUnits, failedUnits, openUnits }: OrderFacts): 
 export const restUnits = (order: OrderFacts): bigint =>
   order.isEnded ? 0n : max(0n, order.sizeUnits - max(order.matchedUnits, recordedUnits(order)))
 
+/** Whether the trades of the order are listed: what they lack of its match can be sold to nobody. */
+const isListed = (order: OrderFacts): boolean => order.matchedUnits - recordedUnits(order) < leastUnits
+
 /** Whether nothing of the order can change any more. */
 export const isComplete = (order: OrderFacts): boolean =>
-  order.isEnded && order.isEndKnown && order.openUnits === 0n && recordedUnits(order) >= order.matchedUnits
+  order.isEnded && order.isEndKnown && order.openUnits === 0n && isListed(order)
 
 /** Whether shares that count as sold may come back, or shares that count as left may be sold already. */
 const isUnsure = (sale: SaleFacts): boolean =>
   sale.openUnits > 0n ||
-  recordedUnits(sale) < sale.matchedUnits ||
+  !isListed(sale) ||
   (!sale.isSent && !sale.isEnded) ||
   (sale.isEnded && !sale.isEndKnown)
 

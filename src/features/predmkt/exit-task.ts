@@ -12,7 +12,7 @@ import {
 } from '#kernel/task/task.ts'
 import type { PredictionExitRow } from '#store/tables/predmkt.ts'
 import { credentialsOf } from './account-checks.ts'
-import { sharesOf } from './balances.ts'
+import { type SpendableShares, sharesAccount, sharesLedgerToken, sharesOf } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { judgeProfit, judgeStop } from './exit-prices.ts'
 import { farText, leastUnits, notReachedText, sellableUnits } from './exit-rules.ts'
@@ -143,8 +143,8 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   if (!pair) return nothingLeft
   const { row } = pair
   const market = { protocol: row.protocol }
-  const { freeUnits } = await sharesOf(deps, { userId, wallet, market, outcomeId: row.outcome_id })
-  const sizeUnits = sellableUnits(pair, freeUnits)
+  const shares = await sharesOf(deps, { userId, wallet, market, outcomeId: row.outcome_id })
+  const sizeUnits = sellableUnits(pair, shares.freeUnits)
   if (sizeUnits < leastUnits) return nothingLeft
   const judged = await judgeNow(deps, exit, { sizeUnits, rests: terms.timeInForce === 'gtc' })
   if (judged.type !== 'sell') return judged.type === 'far' ? tooFar : notReached
@@ -156,7 +156,9 @@ async function signSale(deps: PredmktDeps, task: ExitTask, { sign, ...context }:
   if (!('sign' in result) || !result.sign) return result
   const { build } = result.sign
   const checked: typeof build = async (tx) => {
+    await lockAccount(tx, { userId, venue: deps.venue.name })
     await assertSellable(tx, { taskId: task.id, entryId: row.order_id, sizeUnits, now: context.now })
+    await takeShares(deps, tx, task, { shares, sizeUnits, now: context.now })
     return build(tx)
   }
   return { ...result, sign: { ...result.sign, build: checked } }
@@ -182,6 +184,34 @@ const nothingLeft = notExecuted({
   message: 'Nothing of the purchase is left to sell',
   retryable: false,
 })
+
+type Taken = { shares: SpendableShares; sizeUnits: bigint; now: Date }
+
+/**
+ * Refuses a sale whose shares others have reserved since they were read. The hold ends in the same commit, because the
+ * order itself locks the shares; its end makes what was read of them before out of date for everybody.
+ */
+async function takeShares(
+  deps: PredmktDeps,
+  tx: Tx,
+  task: ExitTask,
+  { shares: { totalUnits, version }, sizeUnits, now }: Taken,
+): Promise<void> {
+  const { outcomeId } = task.data.terms
+  const key = `${task.id}:sale:${task.version}`
+  const spend = {
+    account: sharesAccount(deps, task.userId, outcomeId),
+    amountUnits: sizeUnits,
+    token: sharesLedgerToken(outcomeId),
+    seen: { totalUnits, version, reread: async () => ({ totalUnits, version }) },
+    holdKey: key,
+  }
+  await deps.reserve(tx, task, spend, now).catch((fault: unknown) => {
+    if (!(fault instanceof Fault) || fault.retryable) throw fault
+    throw new Fault('unavailable', 'Other orders have reserved shares of the purchase since they were read')
+  })
+  await deps.ledger.apply(tx, [{ move: 'void', key }], { taskId: task.id, now })
+}
 
 type SignedSale = { taskId: string; entryId: string; sizeUnits: bigint; now: Date }
 

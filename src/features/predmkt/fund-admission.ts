@@ -12,7 +12,7 @@ import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
 import type { EvmCall, PlannedAction } from '#kernel/task/signer.ts'
 import type { AccountRef } from '#kernel/task/task.ts'
 import { setupIncomplete } from './account-checks.ts'
-import { moneyOf } from './balances.ts'
+import { moneyOf, subAccount } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
 import type { PredmktDeps } from './deps.ts'
 import type { FundTaskData } from './fund-task.ts'
@@ -222,30 +222,45 @@ async function fundWrap(
     units: String(units),
   }
   if (place === 'deposit_wallet') {
-    await assertInWallet(deps, wallet.wallet, { token, units })
+    const spend = await inWalletSpend(deps, { userId, account: wallet.wallet, token, units })
     await assertRelays(deps, userId, { isExit: false })
-    return { first: 'relay', data }
+    return { first: 'relay', data: { ...data, is_reserved: true }, spend }
   }
   const spend = await wrapSpend(deps, { userId, account, to: wallet.wallet, token, units })
   return { first: 'sign', data, spend }
 }
 
-async function assertInWallet(
-  deps: PredmktDeps,
-  wallet: string,
-  { token, units }: { token: WrapToken; units: bigint },
-): Promise<void> {
+type Wrapped = { userId: string; account: string; token: WrapToken; units: bigint }
+type Wrap = Wrapped & { to: string }
+
+/** Reads what of the dollars in the funded wallet itself no other task wraps. */
+async function inWalletSpend(deps: PredmktDeps, wrapped: Wrapped): Promise<ReservedSpend> {
   relayerOf(deps)
-  const { tokens } = await deps.chain.balances(wallet, [token.token])
-  const availableUnits = tokens[0] ?? 0n
-  if (availableUnits >= units) return
-  throw insufficientBalance(
-    { symbol: token.symbol, decimals: usdcDecimals, address: token.token, chainId: deps.chain.row.id },
-    { what: 'The wrapping', requiredUnits: units, availableUnits },
-  )
+  const ref = { ...walletAccount(deps, wrapped.userId, wrapped.token.token), subAccount }
+  return dollarSpend(deps, { ...wrapped, ref, what: 'The wrapping' })
 }
 
-type Wrap = { userId: string; account: string; to: string; token: WrapToken; units: bigint }
+type Dollars = Wrapped & { ref: AccountRef; what: string }
+
+async function dollarSpend(
+  deps: PredmktDeps,
+  { account, ref, token, units, what }: Dollars,
+): Promise<ReservedSpend> {
+  const { chain } = deps
+  const readTotal = async () => (await chain.balances(account, [token.token])).tokens[0] ?? 0n
+  const ledgerToken = { symbol: token.symbol, decimals: usdcDecimals, address: token.token }
+  const read = async () => {
+    const balance = await readFreeUnits(deps, { account: ref, readTotal, requiredUnits: units })
+    const { totalUnits, freeUnits, version } = balance
+    if (freeUnits < units)
+      throw insufficientBalance(
+        { ...ledgerToken, chainId: chain.row.id },
+        { what, requiredUnits: units, availableUnits: freeUnits },
+      )
+    return { totalUnits, version }
+  }
+  return { account: ref, amountUnits: units, token: ledgerToken, seen: { ...(await read()), reread: read } }
+}
 
 /** Reads the balance, simulates the wrapping and computes the charge for its gas. */
 export async function wrapSpend(
@@ -253,20 +268,9 @@ export async function wrapSpend(
   { userId, account, to, token, units }: Wrap,
 ): Promise<ReservedSpend> {
   const { chain, batches } = deps
-  const ref = walletAccount(deps, userId, token.token)
   await batches.ready(chain.row.id)
-  const readTotal = async () => (await chain.balances(account, [token.token])).tokens[0] ?? 0n
-  const read = async () => {
-    const balance = await readFreeUnits(deps, { account: ref, readTotal, requiredUnits: units })
-    const { totalUnits, freeUnits, version } = balance
-    if (freeUnits < units)
-      throw insufficientBalance(
-        { symbol: token.symbol, decimals: usdcDecimals, address: token.token, chainId: chain.row.id },
-        { what: 'The funding', requiredUnits: units, availableUnits: freeUnits },
-      )
-    return { totalUnits, version }
-  }
-  const seen = await read()
+  const ref = walletAccount(deps, userId, token.token)
+  const spend = await dollarSpend(deps, { userId, account, ref, token, units, what: 'The funding' })
   const trial = await batches.simulate(
     chain.row.id,
     account,
@@ -274,6 +278,5 @@ export async function wrapSpend(
   )
   if (!trial.ok) throw conflict(`The venue takes no ${token.symbol} now: ${trial.reason}`, trial.reason)
   const gas = await batches.gasCharge({ chainId: chain.row.id, gas: trial.gas, fullExit: false })
-  const ledgerToken = { symbol: token.symbol, decimals: usdcDecimals, address: token.token }
-  return { account: ref, amountUnits: units, token: ledgerToken, seen: { ...seen, reread: read }, gas }
+  return { ...spend, gas }
 }

@@ -13,5 +13,7 @@ export type FundTaskData = BatchTaskData &
     symbol: string
     units: string
     swapped?: Delivered
+    /** Whether dollars in the funded wallet itself are reserved. */
+    is_reserved?: boolean
     progress?: TaskProgress | null
   }

@@ -92,8 +92,8 @@ const walletWrapEffect = (deps: PredmktDeps) =>
       return { calls, facts: { ...wrapFacts(deps, tokenOf(data), units), exit: false } }
     },
     settle(task, { receipt }, { now }) {
-      const { spent: _spent, ...ended } = wrapped(deps, task, receipt!, now)
-      return ended
+      const { spent, ...ended } = wrapped(deps, task, receipt!, now)
+      return task.data.is_reserved ? { ...ended, spent: spent! } : ended
     },
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { OutcomeTrade } from '#kernel/money/prediction-views.ts'
-import { measureTrades } from './measured-trades.ts'
+import { besideTrades, measureTrades } from './measured-trades.ts'
 
 const [wallet, cash, exchange] = ['0x1', '0x2', '0x3']
 const trade = { tradeId: 't', side: 'buy', settlement: 'confirmed', txHash: '0xa' } as OutcomeTrade
@@ -26,4 +26,16 @@ test('a trade counts as confirmed only by a transaction that the chain shows and
   assert.deepEqual(await measured({ success: true }, { txHash: null }), ['mined', null])
   for (const settlement of ['matched', 'failed'] as const)
     assert.deepEqual(await measured({ success: true }, { settlement }), [settlement, null])
+})
+
+test('a trade is measured beside the trades of its transaction that are recorded already', async () => {
+  const first = { ...trade, tradeId: 'first' }
+  const second = { ...trade, tradeId: 'second' }
+  const other = { ...trade, tradeId: 'other', txHash: '0xb' }
+  const unsettled = { ...trade, tradeId: 'unsettled', txHash: null }
+  const all = [first, second, other, unsettled]
+  const beside = (...ids: string[]) =>
+    besideTrades(all, ({ tradeId }) => ids.includes(tradeId)).map(({ tradeId }) => tradeId)
+  assert.deepEqual(beside('second'), ['first', 'second'])
+  assert.deepEqual(beside('other', 'unsettled'), ['other', 'unsettled'])
 })

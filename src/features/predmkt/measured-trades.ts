@@ -13,6 +13,20 @@ export type MeasuredTrade = OutcomeTrade & {
   netUnits: bigint | null
 }
 
+/**
+ * These trades, and the trades beside them: parts of one trade, and trades of one transaction, can be distinguished only
+ * together.
+ */
+export function besideTrades(
+  trades: readonly OutcomeTrade[],
+  isSought: (trade: OutcomeTrade) => boolean,
+): OutcomeTrade[] {
+  const sought = trades.filter(isSought)
+  const ids = new Set(sought.map(({ tradeId }) => tradeId))
+  const hashes = new Set(sought.flatMap(({ txHash }) => txHash ?? []))
+  return trades.filter(({ tradeId, txHash }) => ids.has(tradeId) || (txHash !== null && hashes.has(txHash)))
+}
+
 export async function measureTrades(
   { chain, venue }: Pick<PredmktDeps, 'chain' | 'venue'>,
   wallet: string,

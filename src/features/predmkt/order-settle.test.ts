@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Finding } from './order-finding.ts'
-import { statusOf } from './order-settle.ts'
+import { isSettled, statusOf } from './order-settle.ts'
 
 /** What the venue shows of an order whose own record lags: trades of so many shares. */
 const traded = (...sizes: bigint[]): Finding => ({
@@ -22,4 +22,17 @@ test('an order that may rest has matched without its record only once its trades
   assert.equal(statusWith(traded(4n, 6n), 'gtc'), 'matched')
   assert.equal(statusWith(traded(4n), 'fak'), 'matched')
   assert.equal(statusWith(traded(), 'fak'), undefined)
+})
+
+test('what the trades of an order lack by rounding counts as listed once it is overdue', () => {
+  const found = (matchedUnits: bigint, sizeUnits: bigint) =>
+    ({
+      isKnown: true,
+      order: { matchedUnits, tradeIds: [] },
+      trades: [{ tradeId: 't', sizeUnits, settlement: 'confirmed' }],
+    }) as unknown as Finding
+  const rounded = found(5_000_001n, 5_000_000n)
+  assert.deepEqual([isSettled(rounded, [], false), isSettled(rounded, [], true)], [false, true])
+  assert.equal(isSettled(found(5_010_000n, 5_000_000n), [], true), false)
+  assert.equal(isSettled(rounded, ['missing'], true), false)
 })

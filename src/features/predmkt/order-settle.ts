@@ -2,7 +2,7 @@ import { later } from '#kernel/clock.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { TimeInForce } from '#kernel/money/prediction-venue.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
-import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { StepContext, Tx } from '#kernel/task/task.ts'
 import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/predmkt.ts'
 import { credentialsOf } from './account-checks.ts'
@@ -19,7 +19,7 @@ import { lockAccount, scheduleSync } from './store/account-store.ts'
 import type { ChainUnits } from './store/exit-facts.ts'
 import { addExits } from './store/exit-store.ts'
 import { type FillChange, isFinal, namedTrade, recordTrades } from './store/fill-store.ts'
-import { changeOrder, orderRow } from './store/order-store.ts'
+import { changeOrder, isOverdue, orderRow } from './store/order-store.ts'
 
 /** Follows a placed order until it rests without a match that is open, or until each of its trades is final. */
 
@@ -31,14 +31,21 @@ const syncMs = 2_000
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n)
 
-/** Whether the list of trades has every match of the order, and each is final. */
-function isSettled({ order, trades }: Finding, tradeIds: readonly string[]): boolean {
+/**
+ * Whether the list of trades has every match of the order, and each is final. What is overdue may differ by rounding from
+ * what the order states.
+ */
+export function isSettled(
+  { order, trades }: Finding,
+  tradeIds: readonly string[],
+  isOverdue: boolean,
+): boolean {
   const listed = new Set(trades.map(({ tradeId }) => tradeId))
   const wanted = [...tradeIds, ...(order?.tradeIds ?? [])]
   const matchedUnits = order?.matchedUnits ?? 0n
   return (
     wanted.every((id) => listed.has(id)) &&
-    sum(trades.map(({ sizeUnits }) => sizeUnits)) >= matchedUnits &&
+    matchedUnits - sum(trades.map(({ sizeUnits }) => sizeUnits)) < (isOverdue ? leastUnits : 1n) &&
     trades.every(({ settlement }) => isFinal(settlement))
   )
 }
@@ -96,15 +103,15 @@ export async function settleOrder(
   const { terms, order_status: known, delayed_until_ms: delayedUntilMs = 0 } = task.data
   const isDelayed = found.trades.length === 0 && now.getTime() < delayedUntilMs
   const status = statusOf(found, { status: known, row, isDelayed, now })
-  // It came to the venue while everything was cancelled.
-  const isUnwanted = row.cancel_asked && pollsOf(task) === 0 && found.order?.status === 'live'
+  // It may have come to the venue after its cancel, which the venue may also have put off.
+  const isUnwanted = row.cancel_asked && found.order?.status === 'live' && now <= task.deadline
   const cancel = { userId: task.userId, orderIds: [orderId], credentials, now }
   const cancelled = isUnwanted ? await cancelAtVenue(deps, cancel) : undefined
   const isWaiting =
-    (cancelled?.type === 'answered' && cancelled.canceled.length > 0) ||
+    (cancelled !== undefined && cancelled.type !== 'rejected') ||
     status === undefined ||
     (status === 'live' && isImmediate(terms.timeInForce)) ||
-    !isSettled(found, task.data.trade_ids ?? [])
+    !isSettled(found, task.data.trade_ids ?? [], isOverdue(row, now))
   const chainUnits = await sharesAfterSales(deps, task.data.wallet.wallet, found.trades)
   const recorded = recordFindings(deps, task, {
     found,

@@ -18,7 +18,7 @@ import {
   termsOf,
 } from './order-task.ts'
 import { signEffect } from './signed-effect.ts'
-import { noteOrder, orderRow } from './store/order-store.ts'
+import { coveredByCancel, noteOrder, orderRow } from './store/order-store.ts'
 
 /** An order is signed and stored, sent and looked up, and followed until its trades settle. */
 
@@ -74,6 +74,7 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
           userId,
           venue: venue.name,
           taskId: task.id,
+          acceptedAt: task.createdAt,
           leg: data.leg ?? 'order',
           entryOrderId: data.entry_order_id ?? null,
           prepared,
@@ -85,7 +86,8 @@ async function signOrder(deps: PredmktDeps, task: OrderTask, context: StepContex
       now,
       next: 'submit',
       data: signedOrderData(prepared),
-      onRefused: ({ code, message }) => refused(code, message),
+      onRefused: ({ code, message, extras }) =>
+        refused(extras.reason === coveredByCancel ? 'cancelled' : code, message),
     },
   )
 }

@@ -48,6 +48,8 @@ export type RelayPlan<Data = RelayTaskData> = {
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
   /** The task data that is committed with the signature. */
   data?: Partial<Data>
+  /** Runs in the transaction that signs; a fault that it throws is a refusal. */
+  writes?(tx: Tx): Promise<void>
   /** Returns the result of the step if nothing is signed now. It is asked after the look-up of an earlier execution. */
   waits?(): Promise<StepResultOf<Partial<Data>, string> | undefined>
 }
@@ -233,6 +235,7 @@ async function signRelayed<Names extends string>(
       writes: async (tx) => {
         if (!(await takeWallet(tx, owner, task.id)))
           throw conflict('Another action of the wallet is in flight', walletBusy)
+        await plan.writes?.(tx)
         const isFirst = !task.effects.some(({ kind }) => kind === 'prediction_relay')
         if (isFirst)
           await assertRelays({ ...deps, db: tx }, task.userId, { isExit: plan.facts.exit, isSigning: true })

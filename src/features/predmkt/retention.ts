@@ -14,8 +14,8 @@ export const deletions: readonly Deletion[] = [
   {
     name: 'retention of prediction rate budgets',
     ageMs: dayMs,
-    text: `delete from prediction_rate_budget where (venue, signer) in
-      (select venue, signer from prediction_rate_budget where updated_at < $1 order by updated_at limit $2)
+    text: `delete from prediction_rate_budget where (venue, signer, kind) in
+      (select venue, signer, kind from prediction_rate_budget where updated_at < $1 order by updated_at limit $2)
       returning signer`,
   },
 ]

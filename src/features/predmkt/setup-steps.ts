@@ -174,8 +174,13 @@ async function openKey({ venue, keys }: SetupDeps, task: SetupTask, { now }: Ste
   try {
     credentials = await venue.signIn(action, stored.signature)
   } catch (fault) {
-    if (!(fault instanceof Fault) || !fault.retryable) throw fault
-    return { ...pollAgain(task, 'open_key', pollBackoff), state: 'confirming' }
+    if (!(fault instanceof Fault)) throw fault
+    if (fault.retryable) return { ...pollAgain(task, 'open_key', pollBackoff), state: 'confirming' }
+    const { code, message } = fault
+    return {
+      ...notExecuted({ code, message, retryable: false, upstream: venue.name }),
+      effects: [{ effectId: effect.id, status: 'rejected' }],
+    }
   }
   const sealed = await keys.seal(task.userId, credentials)
   return {

@@ -7,7 +7,7 @@ import type { PredictionAccountRow, PredictionOrderRow } from '#store/tables/pre
 import { sharesAfterSales } from './balances.ts'
 import type { PredmktDeps } from './deps.ts'
 import { cancelledByVenue, fillEvents } from './events.ts'
-import { type MeasuredTrade, measureTrades } from './measured-trades.ts'
+import { besideTrades, type MeasuredTrade, measureTrades } from './measured-trades.ts'
 import { lockAccount, walletOfRow } from './store/account-store.ts'
 import type { ChainUnits } from './store/exit-facts.ts'
 import {
@@ -79,7 +79,7 @@ export async function readAccount(deps: PredmktDeps, reading: Reading): Promise<
         await changeOrder(tx, { orderId, status: 'live', matchedUnits: order.matchedUnits, now })
     }
     // What is not listed yet is looked for where it was looked for before.
-    if (!(await hasUnlistedTrades(tx, owner)))
+    if (!(await hasUnlistedTrades(tx, owner, now)))
       await query(tx, 'update prediction_account set trades_through = $3 where user_id = $1 and venue = $2', [
         account.user_id,
         venue.name,
@@ -145,10 +145,7 @@ async function newTrades(
     trades.map(({ tradeId }) => tradeId),
   )
   const isOpen = (trade: OutcomeTrade) => !isFinal(known.get(keyOf(trade)))
-  // All parts of a trade are measured, because they can be distinguished only together.
-  const open = new Set(trades.filter(isOpen).map(({ tradeId }) => tradeId))
-  const parts = trades.filter(({ tradeId }) => open.has(tradeId))
-  return (await measureTrades(deps, wallet, parts)).filter(isOpen)
+  return (await measureTrades(deps, wallet, besideTrades(trades, isOpen))).filter(isOpen)
 }
 
 async function recordKnown(

@@ -51,7 +51,7 @@ async function bookRedemptions(deps: PredmktDeps, account: PredictionAccountRow,
   })
 }
 
-/** The outcomes of which the record holds shares, and the chain has none. */
+/** The outcomes of which the chain has fewer shares than the record; strangers may have sent some to the wallet. */
 async function goneOutcomes(
   deps: PredmktDeps,
   wallet: string,
@@ -61,5 +61,5 @@ async function goneOutcomes(
     (each) => heldOf(each).units > 0n && each.unsettled_buy === '0' && each.unsettled_sell === '0',
   )
   const units = await chainShares(deps, wallet, held.map(sharesOfRow))
-  return held.filter((_, index) => units[index] === 0n)
+  return held.filter((each, index) => units[index]! < heldOf(each).units)
 }

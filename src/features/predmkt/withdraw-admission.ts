@@ -5,7 +5,7 @@ import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
-import type { JsonObject } from '#kernel/task/task.ts'
+import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import { fundedWallet } from './account-checks.ts'
 import { cashAccount, cashLedgerToken, cashOf, cashSymbol, moneyOf } from './balances.ts'
 import type { PredmktInput } from './contract.ts'
@@ -27,6 +27,8 @@ export type WithdrawTaskData = RelayTaskData &
     /** The transaction that brought the cash to the user's own account. */
     sent_tx?: string | null
     balance_changes?: JsonObject[]
+    /** Whether what lies in the user's own account already was reserved with the signature of the transfer. */
+    is_own_reserved?: boolean
     /** Whether the cash was reserved in the user's own account as it arrived there. */
     is_reserved?: boolean
     /** Whether it takes all cash that is free, which no budget for gas may stop. */
@@ -181,4 +183,15 @@ export async function readOwnCash(
     account: walletAccount(deps, userId, cashToken),
     readTotal: async () => (await deps.chain.balances(account, [cashToken])).tokens[0] ?? 0n,
   })
+}
+
+/** What of a withdrawal whose transfer has run is in the user's own account. */
+export async function unitsThere(
+  deps: PredmktDeps,
+  { userId, data }: Pick<TaskView<WithdrawTaskData>, 'userId' | 'data'>,
+): Promise<bigint> {
+  const [units, venueUnits] = [BigInt(data.units), venueUnitsOf(data)]
+  if (venueUnits === units) return units
+  const { totalUnits } = await readOwnCash(deps, { userId, account: data.account })
+  return totalUnits >= units ? units : totalUnits > venueUnits ? totalUnits : venueUnits
 }

@@ -8,6 +8,7 @@ import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,
   FailedResult,
+  Move,
   StepContext,
   StepResultOf,
   Steps,
@@ -26,6 +27,7 @@ import {
   isRampPaused,
   rampPaused,
   readOwnCash,
+  unitsThere,
   unwrapTokens,
   venueUnitsOf,
   type WithdrawTaskData,
@@ -77,9 +79,15 @@ const transferEffect = (deps: PredmktDeps) =>
       findLost: (task) => findLostTransfer(deps, task),
       findRun: (task) => findOwnTransfer(deps, task),
     }),
-    plan(task, { now }) {
+    async plan(task, { now }) {
       const { data } = task
+      const own = await ownSpend(deps, task)
       return {
+        // Otherwise another withdrawal takes it while the transfer is on its way.
+        ...(own && {
+          data: { is_own_reserved: true },
+          writes: (tx: Tx) => deps.reserve(tx, task, own, now),
+        }),
         calls: [moneyOf(deps).transferCall(data.account, venueUnitsOf(data))],
         facts: withdrawFacts(deps, data.account),
         waits: async () =>
@@ -110,6 +118,8 @@ const transferEffect = (deps: PredmktDeps) =>
   })
 
 const unwrapHold = (taskId: string): string => `${taskId}:unwrap`
+const ownHold = (taskId: string): string => `${taskId}:own`
+const ownUnitsOf = (data: WithdrawTaskData): bigint => BigInt(data.units) - venueUnitsOf(data)
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 const pausedBackoff = { firstMs: 1_000, maxMs: 60_000 }
 /** How long a node may lag behind the one that showed the arrival of the cash. */
@@ -172,11 +182,18 @@ async function unwrapSpend(deps: PredmktDeps, { id, userId, data }: WithdrawTask
   const { totalUnits, version } = await readBalance()
   return {
     account: walletAccount(deps, userId, moneyOf(deps).cashToken),
-    amountUnits: BigInt(data.units),
+    amountUnits: data.is_own_reserved ? venueUnitsOf(data) : BigInt(data.units),
     token: cashLedgerToken(deps),
     seen: { totalUnits, version, reread: readBalance },
     holdKey: unwrapHold(id),
   }
+}
+
+/** What of a withdrawal lies in the user's own account already, unless it is reserved or there is none. */
+async function ownSpend(deps: PredmktDeps, task: WithdrawTask) {
+  const { id, data } = task
+  if (data.is_own_reserved || ownUnitsOf(data) === 0n) return undefined
+  return { ...(await unwrapSpend(deps, task)), amountUnits: ownUnitsOf(data), holdKey: ownHold(id) }
 }
 
 type Reserving = { spend: Awaited<ReturnType<typeof unwrapSpend>>; now: Date }
@@ -259,13 +276,22 @@ const unwrapEffect = (deps: PredmktDeps) =>
         ? { spent: spentUnits }
         : data.was_unwrapped
           ? {}
-          : { moves: [{ move: 'post' as const, key: unwrapHold(task.id), amountUnits: spentUnits }] }
+          : { moves: postsOf(task) }
       const { txHash } = receipt
       if (!data.destination) return { ...arrived(deps, { units, token, txHash, now }), ...spent }
       const next = deps.swapAfter.swapNext({ units: String(units), txHash, at: now.toISOString() })
       return { ...next, data: { ...next.data, received_token: token, note: null }, ...spent }
     },
   })
+
+function postsOf({ id, data }: WithdrawTask): Move[] {
+  const units = BigInt(data.units)
+  if (!data.is_own_reserved) return [{ move: 'post', key: unwrapHold(id), amountUnits: units }]
+  return [
+    { move: 'post', key: unwrapHold(id), amountUnits: venueUnitsOf(data) },
+    { move: 'post', key: ownHold(id), amountUnits: ownUnitsOf(data) },
+  ]
+}
 
 function paid(deps: PredmktDeps, data: WithdrawTaskData, receipt: Receipt) {
   return unwrapTokens(deps, data)
@@ -289,12 +315,13 @@ const afterTransfer =
   (deps: PredmktDeps, step: Step): Step =>
   async (task, context) => {
     if (isOwnOnly(task.data)) return step(task, context)
+    const units = fromUnits(await unitsThere(deps, task), usdcDecimals)
     const stays = (error: { code: string; message: string }): FailedResult<Record<never, never>> => ({
       end: 'failed',
       outcome: 'partial',
       error: {
         code: error.code,
-        message: `${error.message.replace(/[.\s]+$/, '')}; ${fromUnits(BigInt(task.data.units), usdcDecimals)} ${cashSymbol} are in your own wallet on ${deps.chain.row.displayName}`,
+        message: `${error.message.replace(/[.\s]+$/, '')}; ${units} ${cashSymbol} are in your own wallet on ${deps.chain.row.displayName}`,
         retryable: false,
       },
       result: {

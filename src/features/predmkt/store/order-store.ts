@@ -1,15 +1,35 @@
+import { leastUnits } from '#features/predmkt/exit-rules.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { PreparedOrder } from '#kernel/money/prediction-venue.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import type { PredictionOrderRow, PredictionOrderStatus } from '#store/tables/predmkt.ts'
-import type { AccountKey } from './account-store.ts'
+import { type AccountKey, lockAccount } from './account-store.ts'
 
 /** The orders that tasks have signed, and what of cash and shares they lock. */
 
 const unsettled = `settlement not in ('confirmed', 'failed')`
 
+/**
+ * So long after its end an order counts as listed although its trades are less than its match by no more than rounding; an
+ * order that rests, so long after its signature.
+ */
+const overdueMs = 5 * 60_000
+
+/** Whether the trades of an order should have been listed long ago. */
+export const isOverdue = (
+  { ended_at, at }: Pick<PredictionOrderRow, 'ended_at' | 'at'>,
+  now: Date,
+): boolean => now.getTime() - (ended_at ?? at).getTime() >= overdueMs
+
+/** What the trades of an order may lack to count as all of its match, by the parameter of the present time. */
+const lacking = (order: string, now: string) => `(case when coalesce(${order}.ended_at, ${order}.at)
+  <= ${now}::timestamptz - interval '${overdueMs} milliseconds' then ${leastUnits - 1n} else 0 end)`
+
 type NewOrder = AccountKey & {
   taskId: string
+  /** When the task was accepted. */
+  acceptedAt: Date
   leg: PredictionOrderRow['leg']
   entryOrderId: string | null
   prepared: PreparedOrder
@@ -17,8 +37,30 @@ type NewOrder = AccountKey & {
   now: Date
 }
 
+/** Why an order is not signed that a cancel covers. */
+export const coveredByCancel = 'covered_by_cancel'
+
+/** Refuses to sign an order whose task was accepted before a cancel of everything, of its market or of its outcome. */
+async function assertNoCancel(tx: Tx, { userId, venue, taskId, acceptedAt, prepared }: NewOrder) {
+  // A cancel stores what it ends under the same lock.
+  await lockAccount(tx, { userId, venue })
+  const { market, action } = prepared
+  const cancels = await query(
+    tx,
+    `select 1 from task where user_id = $1 and kind = 'predmkt_cancel' and id > $2 and created_at > $3
+       and data ? 'ended_exits' and data ->> 'exit_ids' is null
+       and coalesce(data ->> 'market_id', $4) = $4 and coalesce(data ->> 'outcome_id', $5) = $5 limit 1`,
+    [userId, taskId, acceptedAt, market.marketId, action.outcomeId],
+  )
+  if (cancels.length > 0)
+    throw new Fault('conflict', 'The order was cancelled before it was signed', {
+      extras: { reason: coveredByCancel },
+    })
+}
+
 /** Stores an order in the transaction that signs it. */
 export async function noteOrder(tx: Tx, order: NewOrder): Promise<void> {
+  await assertNoCancel(tx, order)
   const { userId, venue, taskId, leg, entryOrderId, prepared, expiresAt, now } = order
   const { action, market, orderId, priceMicros, sizeUnits, timeInForce } = prepared
   await query(
@@ -82,12 +124,17 @@ export const followedOrders = (db: Queryable, { userId, venue }: AccountKey): Pr
   )
 
 /** Whether an order has matches whose trades the venue has not listed yet. */
-export async function hasUnlistedTrades(db: Queryable, { userId, venue }: AccountKey): Promise<boolean> {
+export async function hasUnlistedTrades(
+  db: Queryable,
+  { userId, venue }: AccountKey,
+  now: Date,
+): Promise<boolean> {
   const rows = await query(
     db,
-    `select 1 from prediction_order o where user_id = $1 and venue = $2 and followed and matched >
-       (select coalesce(sum(size), 0) from prediction_fill where order_id = o.order_id) limit 1`,
-    [userId, venue],
+    `select 1 from prediction_order o where user_id = $1 and venue = $2 and followed
+       and matched > ${lacking('o', '$3')} +
+         (select coalesce(sum(size), 0) from prediction_fill where order_id = o.order_id) limit 1`,
+    [userId, venue, now],
   )
   return rows.length > 0
 }
@@ -180,7 +227,7 @@ export async function changeOrder(
        ended_at = case when not b.is_open then o.ended_at when $5 then coalesce(o.ended_at, $6::timestamptz) end
      from (select p.order_id, p.ended_at is null as was_open, p.ended_at is null or ${wasLost} as is_open,
          m.matched, case when not $5 or $7 then p.followed or ${wasLost}
-           else coalesce(f.final, 0) < m.matched or coalesce(f.is_open, false) end as followed
+           else coalesce(f.final, 0) + ${lacking('p', '$6')} < m.matched or coalesce(f.is_open, false) end as followed
        from prediction_order p
        cross join lateral (select greatest(p.matched, coalesce($3::numeric, p.matched)) as matched) m
        cross join lateral (select bool_or(${unsettled}) as is_open,
