@@ -63,9 +63,9 @@ function gapsOf({ chains, errors, holdings }: Money, chainName: ChainName): Gap[
 
 /** The sum, with what it lacks. */
 function sumText({ total_value_usd: total, holdings }: Money, gaps: readonly Gap[]): string {
-  const namesOf = (isEarlier: boolean) =>
-    listed(gaps.filter((gap) => gap.isEarlier === isEarlier).map(({ name }) => name))
-  const [missing, earlier] = [namesOf(false), namesOf(true)]
+  const namesOf = (some: readonly Gap[]) => listed(some.map(({ name }) => name))
+  const missing = namesOf(gaps.filter(({ isEarlier }) => !isEarlier))
+  const earlier = namesOf(gaps.filter(({ isEarlier }) => isEarlier))
   return [
     dollars(total),
     ...(missing ? [`without ${missing}`] : []),
