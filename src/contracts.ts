@@ -13,6 +13,7 @@ import { contract as notifications, webhooksContract as webhooks } from '#featur
 import { contract as outstandingOrders } from '#features/outstanding-orders/contract.ts'
 import { contract as perp } from '#features/perp/contract.ts'
 import { contract as policy, recipientsContract as recipients } from '#features/policy/contract.ts'
+import { contract as portfolio } from '#features/portfolio/contract.ts'
 import { contract as predmkt } from '#features/predmkt/contract.ts'
 import { contract as schedules } from '#features/schedules/contract.ts'
 import { contract as security } from '#features/security/contract.ts'
@@ -36,6 +37,7 @@ export const contracts = [
   chat,
   schedules,
   wallets,
+  portfolio,
   credits,
   recharge,
   subscriptions,

@@ -39,7 +39,7 @@ export const grammarAnswerer: ReadAnswerer = {
     if (understanding.intents.length > 0) emit.planning('plan_finished', { id: 'plan', text: 'Done' })
     for (const text of closingsOf({ ...understanding, ask: asked }, { proposed, started }))
       await said.text(text)
-    if (said.isEmpty()) await said.text('There is nothing to do.')
+    if (said.isEmpty()) await said.text('There is nothing to do. Ask "what can you do" for what there is.')
     const memory = memoryAfter(
       { turn, understanding: { ...understanding, ask: asked } },
       { proposed: proposed.map(({ id }) => id), startedTaskId: started.at(-1)?.taskId },
@@ -67,14 +67,15 @@ type Open = { text: string; ask?: Ask }
  * Runs the steps of an intent one after the other, reads before changes. After a failure no further call is made.
  */
 async function perform(
-  { tools, emit, signal, registry }: Run,
+  { turn, tools, emit, signal, registry }: Run,
   { intent, at, earlier, proposed, started }: Performing,
 ): Promise<{ outputs: Outputs; open?: Open }> {
   const outputs: Record<string, StepOutput> = {}
   const { slots } = intent
+  const nowMs = turn.askedAt.getTime()
   for (const step of intent.steps) {
     if (signal.aborted) break
-    const calls = inputsOf(step, { slots, names: registry.names, outputs, earlier })
+    const calls = inputsOf(step, { slots, names: registry.names, outputs, earlier, nowMs })
     if (calls.state === 'skipped') continue
     if (calls.state === 'problem') {
       const { problem } = calls
@@ -84,7 +85,7 @@ async function perform(
       return { outputs, open: { text: '', ask } }
     }
     for (const [n, input] of calls.inputs.entries()) {
-      const output = await callStep({ tools, emit }, { step, at, n, input })
+      const output = await callStep({ tools, emit, registry }, { step, at, n, input })
       const proposal = proposalOf(output)
       if (proposal) proposed.push(proposal)
       else outputs[n === 0 ? step.id : `${step.id}.${n + 1}`] = output
@@ -99,14 +100,18 @@ async function perform(
 type StepCall = { step: PlanStep; at: number; n: number; input: JsonObject }
 
 async function callStep(
-  { tools, emit }: Pick<Run, 'tools' | 'emit'>,
+  { tools, emit, registry }: Pick<Run, 'tools' | 'emit' | 'registry'>,
   { step, at, n, input }: StepCall,
 ): Promise<StepOutput> {
   const { operation } = step
   const id = `${at + 1}.${step.id}${n === 0 ? '' : `.${n + 1}`}`
   emit.planning('plan_step', { id, text: operation.replaceAll('_', ' ') })
   const call: ToolCall = { id, name: operation, input }
-  return stepOutputOf(call, await tools.call(call))
+  const output = stepOutputOf(call, await tools.call(call))
+  // A dry run is refused as the call itself would be.
+  return output.fault && registry.operations.get(operation)?.kind !== 'read'
+    ? { ...output, fault: { ...output.fault, isChange: true } }
+    : output
 }
 
 const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
@@ -136,7 +141,6 @@ const reasonTexts: Readonly<Record<string, string>> = {
  */
 function answer(intent: Intent, outputs: Outputs, { turn, registry }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
-  if (intent.route) return { text: routeText(intent.route), spans: [] }
   if (Object.keys(outputs).length === 0 && intent.steps.length > 0) return undefined
   const newestMs = Math.max(
     turn.askedAt.getTime(),
@@ -145,12 +149,8 @@ function answer(intent: Intent, outputs: Outputs, { turn, registry }: Run): Answ
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
 }
 
-/** Names the agent that answers an intent; the user has to choose that agent, because it costs more credits. */
-const routeText = (agent: string): string =>
-  `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message (\`--agent\` of the command line). It takes more credits.`
-
 const decisionText =
-  'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'
+  'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, on the command line /accept or /decline. Ask "what can you do" for what a chat does.'
 
 type Ended = { proposed: readonly Proposed[]; started: readonly Started[] }
 

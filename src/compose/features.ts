@@ -12,6 +12,7 @@ import { openImages } from './files-and-images.ts'
 import { openMarkets } from './markets.ts'
 import { oauthSection } from './oauth.ts'
 import { openPolicy } from './policy-and-approvals.ts'
+import { openPortfolio } from './portfolio.ts'
 import { openPredmkt } from './predmkt.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
@@ -75,6 +76,12 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     auth,
     security,
     wallets,
+    openPortfolio({
+      ...shared,
+      hasVault: shared.earn !== undefined,
+      hasPredictions: predmkt !== undefined,
+      operations,
+    }),
     shared.earn ?? {},
     trading?.perp ?? {},
     trading?.spot ?? {},

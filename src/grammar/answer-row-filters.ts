@@ -1,8 +1,8 @@
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { assetNamed, type Names } from './asset-and-chain-names.ts'
+import { assetNamed, dollarSymbol, type Names } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
-import { rangeOf } from './times.ts'
+import { periodOf, rangeOf } from './times.ts'
 
 /** The filters and the sort order by which an answer shows rows of an output. */
 export type Row = { row: JsonObject; at: number }
@@ -19,8 +19,21 @@ export const named: Picked = (row, { slots }) => {
     [row.symbol, row.base, row.asset].some((symbol) => typeof symbol === 'string' && symbols.includes(symbol))
   )
 }
+/** Picks orders at the venue: those with a trigger if the user means stops, and those without if limit orders. */
+export const resting: Picked = (row, context) =>
+  named(row, context) &&
+  (context.slots.id === undefined || row.order_id === context.slots.id) &&
+  isOfOrderKind(row, context.slots)
+export const isOfOrderKind = (row: JsonObject, { venue }: Slots): boolean => {
+  const hasTrigger = typeof row.trigger_price === 'string'
+  return venue === 'limit' ? !hasTrigger : venue === 'hook' ? hasTrigger : true
+}
 export const held: Picked = (row, context) =>
   named(row, context) && (context.slots.chain === undefined || row.chain_id === context.slots.chain)
+/** Picks what has a value above zero, and what could not be read. */
+export const valued: Picked = ({ value_usd: value }) =>
+  value === null || (typeof value === 'string' && units(value) !== 0n)
+export const ofAsset: Picked = (row, context) => named(row, context) && valued(row, context)
 export const onChain: Picked = (row, { slots }) => slots.chain === undefined || row.chain_id === slots.chain
 export const walletOf: Picked = (row, { slots }) =>
   slots.chain === undefined ||
@@ -46,10 +59,26 @@ const isWithin = (
 }
 /** Picks tasks other than answers of the chat, which are tasks too, but which nobody asks about. */
 export const asked: Picked = (row) => row.kind !== 'chat'
+export const ofTime: Picked = (row, context) => isWithin(row.created_at, context)
+export const inWindow: Picked = (row, { slots, nowMs }) =>
+  isWithin(row.start, { slots: { ...slots, period: periodOf(slots) }, nowMs })
 export const moved: Picked = (row, context) =>
   asked(row, context) && row.kind !== 'faucet_grant' && isWithin(row.created_at, context)
 export const filled: Picked = (row, context) => named(row, context) && isWithin(row.at, context)
+export const paidInDollars: Picked = (row, context) => row.fee_token === dollarSymbol && filled(row, context)
 /** Picks hooks if the user means stops, and all waiting orders otherwise. */
+const stemLength = 5
+/** How many words of a question the texts of a market have, each by its beginning. */
+export function wordsInCommon(row: JsonObject, question: string | undefined): number {
+  const outcomes = Array.isArray(row.outcomes) ? JSON.stringify(row.outcomes) : ''
+  const text = `${row.question} ${row.title ?? ''} ${outcomes}`.toLowerCase().replace(/(\d),(?=\d)/g, '$1')
+  return (question ?? '')
+    .split(' ')
+    .filter((word) => word !== '' && text.includes(word.replace(/k$/, '000').slice(0, stemLength))).length
+}
+/** Picks the markets that share a word with the question, if the user asked one. */
+export const aboutQuestion: Picked = (row, { slots }) =>
+  slots.question === undefined || wordsInCommon(row, slots.question) > 0
 export const waiting: Picked = (row, context) =>
   context.slots.venue === 'hook' ? row.order_kind === 'hook' && named(row, context) : ofOrder(row, context)
 const ofOrder: Picked = (row, context) =>

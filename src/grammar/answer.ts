@@ -1,129 +1,30 @@
-import {
-  ageText,
-  computed,
-  type FigureFormula,
-  type Format,
-  figureFormulas,
-  printed,
-  summed,
-} from '#kernel/money/figure-format.ts'
-import { fromUnits } from '#kernel/money/money.ts'
+import { ageText, type Format } from '#kernel/money/figure-format.ts'
 import type { Line } from './answer-lines.ts'
 import type { Row } from './answer-row-filters.ts'
-import type { Asset, Names, TokenPlace } from './asset-and-chain-names.ts'
+import type { Names } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
+import { faultText, sourceWords } from './fault-words.ts'
+import { figure, type Origin, type Scope } from './figures.ts'
 import { frameOf } from './frames.ts'
 import { helpText } from './help-texts.ts'
 import { isMutating } from './intent-frame.ts'
-import { type Outputs, rowsAt, type StepOutput, valueAt } from './step-outputs.ts'
+import { type Outputs, rowsAt, type StepOutput } from './step-outputs.ts'
 import type { Intent } from './understanding.ts'
 
 /**
  * An answer is made of literals without digits and of figures; each figure has the step and the JSON pointers that
  * it came from. So no number is printed that no operation answered.
  */
-export type Span = {
-  start: number
-  end: number
-  step: string
-  operation: string
-  pointers: readonly string[]
-  formula: string | null
-  fetchedAtMs: number
-}
+export type Span = Origin & { start: number; end: number }
 export type Answer = { text: string; spans: readonly Span[] }
 
 type Writer = { text: string; spans: Span[] }
-type Origin = Omit<Span, 'start' | 'end'>
+const placeholder = /\{([^{}|]+)\|([a-z]+)\}/g
 
 function write(writer: Writer, text: string, origin?: Origin): void {
   const start = writer.text.length
   writer.text += text
   if (origin) writer.spans.push({ start, end: writer.text.length, ...origin })
-}
-
-type Scope = {
-  step: string
-  output: StepOutput
-  base: string
-  slots: Slots
-  names: Names
-  nowMs: number
-  /** The positions of the rows that a sum adds up. */
-  picked?: readonly number[]
-}
-const placeholder = /\{([^{}|]+)\|([a-z]+)\}/g
-const call = /^([a-z]+)\(([^,()]+),([^,()]+)\)$/
-
-const pointerOf = (base: string, path: string): string => (path.startsWith('/') ? path : `${base}/${path}`)
-
-/** Converts smallest units of a token to a number by the token's decimals, which the registry knows. */
-function unitsText(
-  scope: Scope,
-  [amountPath = '', chainField = '', tokenField = '']: readonly string[],
-): { text: string; pointers: string[] } | undefined {
-  const pointer = pointerOf(scope.base, amountPath)
-  const units = valueAt(scope.output.output, pointer)
-  const named = tokenNamed(scope, chainField, tokenField)
-  if (typeof units !== 'string' || !/^\d{1,78}$/.test(units) || !named) return undefined
-  const { asset, token } = named
-  return {
-    text: `${printed(fromUnits(BigInt(units), token.decimals), 'size') ?? units} ${asset.symbol}`,
-    pointers: [pointer],
-  }
-}
-
-/** Finds the token of a row; if the row does not name its token, the token in the input of the call. */
-function tokenNamed(
-  { output, base, names }: Scope,
-  chainField: string,
-  tokenField: string,
-): { asset: Asset; token: TokenPlace } | undefined {
-  const read = (field: string): unknown => valueAt(output.output, `${base}/${field}`) ?? output.input?.[field]
-  const chainId = read(chainField) ?? read('chain_id_in')
-  const address = read(tokenField)
-  if (typeof address !== 'string') return undefined
-  for (const asset of names.universe.assets)
-    for (const token of asset.tokens)
-      if (token.chainId === chainId && token.address.toLowerCase() === address.toLowerCase())
-        return { asset, token }
-  return undefined
-}
-
-function figure(scope: Scope, source: string, format: Format): { text: string; origin: Origin } | undefined {
-  const origin = {
-    step: scope.step,
-    operation: scope.output.operation,
-    fetchedAtMs: scope.output.fetchedAtMs,
-  }
-  if (source.startsWith('units(')) {
-    const found = unitsText(scope, source.slice(6, -1).split(','))
-    return found && { text: found.text, origin: { ...origin, pointers: found.pointers, formula: 'units' } }
-  }
-  if (source.startsWith('token(')) {
-    const fields = source.slice(6, -1).split(',')
-    const named = tokenNamed(scope, fields[0] ?? '', fields[1] ?? '')
-    const pointers = fields.map((field) => pointerOf(scope.base, field))
-    return named && { text: named.asset.symbol, origin: { ...origin, pointers, formula: 'token' } }
-  }
-  const total = /^sum\((.+)\)$/.exec(source)
-  if (total) {
-    const pointers = (scope.picked ?? []).map((at) => `${scope.base}/${at}/${total[1]}`)
-    const text = printed(summed(pointers.map((pointer) => valueAt(scope.output.output, pointer))), format)
-    return text === undefined ? undefined : { text, origin: { ...origin, pointers, formula: 'sum' } }
-  }
-  const formula = call.exec(source)
-  if (formula) {
-    const [, name = '', first = '', second = ''] = formula
-    const pointers = [pointerOf(scope.base, first), pointerOf(scope.base, second)]
-    const [a, b] = pointers.map((pointer) => valueAt(scope.output.output, pointer))
-    const value = name in figureFormulas ? computed(name as FigureFormula, a, b) : undefined
-    const text = value === undefined ? undefined : printed(value, format)
-    return text === undefined ? undefined : { text, origin: { ...origin, pointers, formula: name } }
-  }
-  const pointer = pointerOf(scope.base, source)
-  const text = printed(valueAt(scope.output.output, pointer), format)
-  return text === undefined ? undefined : { text, origin: { ...origin, pointers: [pointer], formula: null } }
 }
 
 /**
@@ -182,7 +83,7 @@ function writeAges(writer: Writer, outputs: Outputs, nowMs: number): void {
       formula: 'age',
       fetchedAtMs,
     })
-    write(writer, ` ago (${operation}).`)
+    write(writer, ` ago (${sourceWords(operation)}).`)
   }
 }
 
@@ -193,11 +94,15 @@ const outputsOf = (outputs: Outputs, step: string): [string, StepOutput][] =>
 /** Writes the sum over the picked rows, unless there is only one row, which is its own total. */
 function writeTotal(
   writer: Writer,
-  { total, pick, text }: Extract<Line, { total: string }>,
+  { total, pick, text, isOfOne = false, none }: Extract<Line, { total: string }>,
   scope: Omit<Scope, 'base'>,
 ): void {
   const rows = rowsAt(scope.output.output, total).filter(({ row }) => pick(row, scope))
-  if (rows.length < 2) return
+  if (rows.length === 0 && none !== undefined) {
+    write(writer, writer.text === '' ? '' : '\n')
+    writeLine(writer, none, { ...scope, base: '' })
+  }
+  if (rows.length < (isOfOne ? 1 : 2)) return
   write(writer, writer.text === '' ? '' : '\n')
   writeLine(writer, text, { ...scope, base: total, picked: rows.map(({ at }) => at) })
 }
@@ -209,8 +114,13 @@ function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void
   if (line.where?.(slots) === false) return
   if (fault) {
     newLine()
-    write(writer, `The answer of ${operation}: `)
-    write(writer, fault.detail, { step, operation, pointers: ['/detail'], formula: 'fault', fetchedAtMs })
+    write(writer, faultText(operation, fault), {
+      step,
+      operation,
+      pointers: ['/detail'],
+      formula: 'fault',
+      fetchedAtMs,
+    })
     return
   }
   if ('total' in line) {
@@ -225,17 +135,23 @@ function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void
   const { rows, omitted } = rowsOf(line, output, scope)
   if (rows.length === 0 && line.none !== undefined) {
     newLine()
-    write(writer, line.none)
+    writeLine(writer, line.none, { ...scope, base: '' })
   }
   for (const { at } of rows) {
     newLine()
     writeLine(writer, line.text, { ...scope, base: `${line.rows}/${at}` })
   }
-  if (omitted === 0) return
+  if (omitted === 0 || line.hidesRest) return
   newLine()
   write(writer, 'And ')
   write(writer, String(omitted), { step, operation, pointers: [line.rows], formula: 'count', fetchedAtMs })
   write(writer, ' more.')
+}
+
+/** Says how to choose the agent that answers an intent: the user does, because it costs more credits. */
+function routeText(agent: string): string {
+  const what = agent === 'ProDeepResearchAgent' ? 'Reports are written' : 'Charts and indicators are computed'
+  return `${what} by another agent, for more credits. Choose ${agent} for the same question: on the command line with --agent ${agent}, in its dialogue with /agent ${agent}. Here you can ask "how did eth move this week".`
 }
 
 export function answerOf(
@@ -255,8 +171,8 @@ export function answerOf(
     write(
       writer,
       route === undefined
-        ? (frame?.talk ?? 'There is nothing to show.')
-        : `This is answered by ${route}: ${frame?.summary ?? ''}.`,
+        ? (frame?.talk ?? 'There is nothing to show. Ask "what can you do" for what there is.')
+        : routeText(route),
     )
   return writer
 }

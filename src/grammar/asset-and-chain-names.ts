@@ -55,6 +55,10 @@ export function createNames(universe: Universe, nicknames: Nicknames): Names {
   // Symbols are added first, so that the name of one asset never hides the symbol of another.
   for (const asset of universe.assets) add(asset.symbol, { asset })
   for (const asset of universe.assets) add(asset.name, { asset })
+  // A pair against the dollar is written as one word: `btcusd`.
+  for (const asset of universe.assets)
+    if (asset.perp || asset.spot)
+      for (const dollar of ['usd', 'usdt']) add(`${asset.symbol}${dollar}`, { asset })
   for (const [nickname, symbol] of nicknames.assets) {
     const asset = bySymbol.get(symbol.toLowerCase())
     if (asset) add(nickname, { asset })

@@ -1,3 +1,4 @@
+import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import { type Asset, assetNamed, dollarSymbol, type Names, tokenOn } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
 import { type Frame, missingOf, type Place, type SlotRule } from './intent-frame.ts'
@@ -21,6 +22,8 @@ const ask = (
   choices: (given.choices ?? []).slice(0, choicesMax),
 })
 
+const isAboveZero = (value: string): boolean => isDecimal(value) && toUnits(value, 18) > 0n
+
 function choicesFor({ name, choices }: SlotRule, { slots, left }: Found, names: Names): readonly Choice[] {
   if (choices === 'chains')
     return chainChoices(
@@ -33,7 +36,7 @@ function choicesFor({ name, choices }: SlotRule, { slots, left }: Found, names: 
   // The choices are the number that the user said, with each unit that the number could have.
   const number = left.find(({ quantity }) => quantity?.unit === 'number')?.quantity?.value
   const symbol = slots.asset ?? (slots.asset_in === dollarSymbol ? slots.asset_out : slots.asset_in)
-  if (name !== 'amount' || number === undefined || symbol === undefined) return []
+  if (name !== 'amount' || number === undefined || symbol === undefined || !isAboveZero(number)) return []
   return choose('amount', {
     [`${number} usd`]: `${number} dollars`,
     [`${number} ${symbol}`]: `${number} ${symbol}`,
@@ -87,6 +90,21 @@ function askChain(found: Found, names: Names): Ask | undefined {
   return undefined
 }
 
+/** Asks for another asset if the venue has no spot market of the one that the user said, such as UBTC for BTC. */
+function askSpot(found: Found, names: Names): Ask | undefined {
+  const asset = found.frame.place === 'spot' ? assetNamed(found.slots.asset, names) : undefined
+  if (!asset || asset.spot) return undefined
+  const isForm = ({ symbol, spot }: Asset) =>
+    spot && symbol.toLowerCase().endsWith(asset.symbol.toLowerCase())
+  return ask(found, {
+    slot: 'asset',
+    question: `${asset.symbol} is not at the spot venue. Which do you mean?`,
+    choices: names.universe.assets
+      .filter(isForm)
+      .map(({ symbol }) => ({ label: symbol, fill: { asset: symbol } })),
+  })
+}
+
 /**
  * Asks which market is meant, as for a stop on ETH: the tokens in the wallet, the perp position, or the spot
  * holding.
@@ -113,15 +131,25 @@ export function questionOf(found: Found, names: Names, market?: Place): Ask | un
   const { frame, slots, left } = found
   const [missing] = missingOf(frame, slots)
   if (missing) {
-    const unknown = left.length === 0 ? '' : ` "${left[0]?.text ?? ''}" is unclear.`
+    const [first] = left
+    const isNone =
+      first?.quantity !== undefined && isDecimal(first.quantity.value) && !isAboveZero(first.quantity.value)
+    const unknown =
+      first === undefined
+        ? ''
+        : isNone
+          ? ' An amount is above zero, such as "fifty dollars".'
+          : ` "${first.text}" is unclear.`
     return ask(found, {
       slot: missing.name,
       question: `${missing.question}${missing.name === 'amount' ? unknown : ''}`,
       choices: choicesFor(missing, found, names),
     })
   }
+  const isOnChain = (assetNamed(slots.asset, names)?.tokens.length ?? 1) > 0
+  const atVenue = isOnChain ? undefined : askMarket(found, names, market)
   const place = frame.place === 'token' ? (askUnlisted(found, names) ?? askChain(found, names)) : undefined
-  const open = place ?? askMarket(found, names, market)
+  const open = atVenue ?? askSpot(found, names) ?? place ?? askMarket(found, names, market)
   if (open) return open
   const [number] = left
   if (number && frame.effect !== 'read' && frame.effect !== 'none')

@@ -2,16 +2,26 @@ import { findAmount } from './amounts.ts'
 import { type Asset, dollarSymbol, type Names } from './asset-and-chain-names.ts'
 import { assetAt, chainAt, createReader, type Reader, roleOf } from './clause-reader.ts'
 import type { Clause } from './clauses.ts'
+import { offTopicWords, plainWords } from './english/word-lists.ts'
 import { type Feature, list } from './feature-rules.ts'
 import { readPrice } from './order-terms.ts'
-import { has } from './tag.ts'
-import { isTimed } from './times.ts'
+import { has, type Token } from './tag.ts'
+import { isTimed, windowOf } from './times.ts'
 
 /** Computes the features of a clause: the concepts of its words, and kinds of values, which begin with `@`. */
 
 const longSpans = list('~1w ~1mo ~3mo ~1y ~all')
 const talk = list('GREET THANKS FILLER POLITE IT')
 const bareWords = list('AT FILLER OVERRIDE POLITE QUESTION WANT')
+
+/** Whether a word is no word of the lexicon and no plain one, as the name of a person. */
+export const isUnknownName = ({ kind, concepts, asset, chain, words }: Token): boolean =>
+  kind === 'word' &&
+  concepts.length === 0 &&
+  !asset &&
+  !chain &&
+  !plainWords.has(words) &&
+  !offTopicWords.has(words)
 
 const isLongSpan = ({ tokens }: Reader): boolean =>
   tokens.some(({ quantity, concepts }) => {
@@ -48,11 +58,15 @@ function valueFeatures(reader: Reader): Feature[] {
     if (quantity?.unit === 'times') found.push('@times')
     if (concepts.some((concept) => concept.startsWith('#'))) found.push('@indicator')
   }
-  if (findAmount(reader)) found.push('@amount')
+  const amount = findAmount(reader)
+  if (amount) found.push('@amount')
+  // One of an asset is worth its price.
+  if (amount?.kind === 'usd' || (amount?.kind === 'token' && !amount.text.startsWith('1 ')))
+    found.push('@worth')
   return found
 }
 
-export function featuresOf(clause: Clause, names: Names): Set<Feature> {
+export function featuresOf(clause: Clause, names: Names, nowMs: number): Set<Feature> {
   const reader = createReader(clause.tokens, names, clause.head)
   const positions = [...clause.tokens.keys()]
   const moves = clause.head.some((verb) => verb === 'BRIDGE' || verb === 'MOVE')
@@ -68,11 +82,14 @@ export function featuresOf(clause: Clause, names: Names): Set<Feature> {
     found.add(`^${verb}`)
     if (clause.mood === 'suppose') found.add(verb)
   }
+  // An order that takes its verb from the order before it has no word for the verb.
+  if (clause.isCarried) for (const verb of clause.head) found.add(verb)
   for (const feature of [...assetFeatures([...assets.values()]), ...valueFeatures(reader)]) found.add(feature)
   if (chains.length > 0) found.add('@chain')
   if (chains.length > 1) found.add('@chains')
   if (chains.some((at) => roleOf(reader, at) === 'to')) found.add('@chainto')
   if (isLongSpan(reader)) found.add('@longspan')
+  if (windowOf(reader, nowMs) !== undefined) found.add('@window')
   if (isTimed(reader)) found.add('@timed')
   if (clause.isQuestion) found.add('QUESTION')
   if (clause.mood === 'suppose') found.add('@thought')
@@ -83,6 +100,10 @@ export function featuresOf(clause: Clause, names: Names): Set<Feature> {
   if (words.every((token) => has(token, ...talk))) found.add('@only-talk')
   if (words.some(({ kind, concepts, asset }) => kind === 'word' && concepts.length === 0 && !asset))
     found.add('@word')
+  if (
+    words.some((token, at) => isUnknownName(token) && has(words[at - 1], 'TO') && !has(words[at - 1], 'IN'))
+  )
+    found.add('@stranger')
   const slots = {}
   readPrice(reader, slots)
   if ('price' in slots) found.add('@price')

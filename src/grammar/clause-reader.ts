@@ -5,7 +5,14 @@ import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
 
 /** The facts about a whole clause that the reading of one token needs. */
-type ClauseFacts = { assets: ReadonlySet<Asset>; compares: boolean; namesPlace: boolean; isAlone: boolean }
+type ClauseFacts = {
+  assets: ReadonlySet<Asset>
+  compares: boolean
+  namesPlace: boolean
+  isAlone: boolean
+  /** Whether a chain stands behind `from`. */
+  hasOrigin: boolean
+}
 /** A reader holds the tokens of a clause, and which of them a slot has taken. */
 export type Reader = {
   tokens: readonly Token[]
@@ -35,7 +42,17 @@ const factsOf = (tokens: readonly Token[]): ClauseFacts => ({
   compares: tokens.some((token) => has(token, 'COMPARE')),
   namesPlace: tokens.some((token) => has(token, ...onChain)),
   isAlone: tokens.filter((token) => token.kind !== 'mark' && !has(token, 'FILLER', 'OVERRIDE')).length === 1,
+  hasOrigin: hasOrigin(tokens),
 })
+
+function hasOrigin(tokens: readonly Token[]): boolean {
+  let before: Token | undefined
+  for (const token of tokens) {
+    if (token.chain !== undefined && has(before, 'FROM')) return true
+    if (!filler(token)) before = token
+  }
+  return false
+}
 
 export const quantityAt = ({ tokens, taken }: Reader, at: number): Quantity | undefined =>
   taken.has(at) ? undefined : tokens[at]?.quantity
@@ -103,14 +120,16 @@ export function chainAt(
   const role = roleOf(reader, at)
   if (!token.asset) {
     // The word `base` alone, without a preposition, is no chain.
-    return role !== undefined || !token.isCommon || has(reader.tokens[at + 1], ...places)
+    const isOrigin = has(reader.tokens[at + 1], 'TO') && reader.tokens[at + 2]?.chain !== undefined
+    return role !== undefined || isOrigin || !token.isCommon || has(reader.tokens[at + 1], ...places)
       ? token.chain
       : undefined
   }
   const next = reader.tokens[at + 1]
   if (has(next, ...places) || placeWords.has(next?.words ?? '')) return token.chain
   const preposition = neighbour(reader, at, -1)
-  if (role === 'from') return token.chain
+  // `off my eth long` names a position.
+  if (role === 'from') return next?.isNoun || has(next, 'POSITION') ? undefined : token.chain
   if (has(preposition, 'ON')) {
     const isSymbol = token.asset.symbol.toLowerCase() === token.words
     // In `funding on sol and hype` the names are coins, not chains.
@@ -121,7 +140,11 @@ export function chainAt(
     return assets.size > 1 || (!isSymbol && namesPlace) ? token.chain : undefined
   }
   if (has(preposition, 'IN')) return undefined
-  return role === 'to' && moves ? token.chain : undefined
+  // `swap usdc to eth` names a coin, where nothing says that the coin leaves a chain.
+  const isSymbol = token.asset.symbol.toLowerCase() === token.words
+  const leaves =
+    ['BRIDGE', 'MOVE'].some((verb) => reader.head.includes(verb as Concept)) || reader.facts().hasOrigin
+  return role === 'to' && moves && (leaves || !isSymbol) ? token.chain : undefined
 }
 
 export const take = ({ taken }: Reader, ...at: readonly number[]): void => {

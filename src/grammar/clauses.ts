@@ -16,8 +16,10 @@ export type Clause = {
   isQuestion: boolean
   /** Whether the clause names an order, whatever its mood is. */
   holdsOrder: boolean
-  /** Whether the verb was mistyped, or taken over from the clause before. */
+  /** Whether the verb was mistyped. */
   isGuess: boolean
+  /** Whether the verb is that of the clause before. */
+  isCarried: boolean
 }
 
 const sentenceMarks = '.!?;\n'
@@ -37,8 +39,9 @@ const setting = list('SET')
 const carriers = list('BUY SELL SWAP')
 
 const isAction = (token: Token | undefined): boolean =>
-  (token?.concepts ?? []).some((concept) => actions.has(concept))
-const isInflected = (token: Token): boolean => token.concepts.some((concept) => concept.endsWith('_'))
+  token?.isNoun !== true && (token?.concepts ?? []).some((concept) => actions.has(concept))
+const isInflected = (token: Token): boolean =>
+  token.isNoun !== true && token.concepts.some((concept) => concept.endsWith('_'))
 const isMark = (token: Token | undefined, marks: string): boolean =>
   token?.kind === 'mark' && marks.includes(token.words)
 const isSkipped = (token: Token): boolean =>
@@ -137,6 +140,8 @@ function createBefore() {
   let sinceOpening = 0
   const seen = {
     isAbout: false,
+    asks: false,
+    hasAsset: false,
     carries: false,
     hasNumber: false,
     hasSwapOrLeg: false,
@@ -155,6 +160,8 @@ function createBefore() {
         seen.endsCondition ||= isMark(token, ',') || (sinceOpening > 1 && isAction(token))
       } else if (token.kind !== 'mark' && !has(token, 'FILLER')) opening = token
       seen.isAbout ||= isAction(token) || isInflected(token) || has(token, ...contents)
+      seen.asks ||= has(token, 'QUESTION')
+      seen.hasAsset ||= token.asset !== undefined && !token.isCommon
       seen.carries ||= has(token, ...carriers)
       seen.hasNumber ||= token.kind === 'quantity'
       seen.hasSwapOrLeg ||= has(token, 'SWAP', ...legs)
@@ -163,6 +170,10 @@ function createBefore() {
   }
 }
 type Before = ReturnType<typeof createBefore>
+
+/** Whether an amount is followed by its asset and by another one that it is swapped into: `10 usdc to dai`. */
+const namesPair = (tokens: readonly Token[], at: number): boolean =>
+  tokens[at + 1]?.asset !== undefined && has(tokens[at + 2], 'TO') && tokens[at + 3]?.asset !== undefined
 
 /** Whether a conjunction begins a new clause: `and`, a comma or `then` does, if an order or a question follows. */
 function beginsClause(
@@ -174,15 +185,17 @@ function beginsClause(
   const next = tokens[at]
   // A clause does not end before it says what it is about: `on base, buy` is one order, and so is a clause that begins
   // with a condition or a negation.
-  if (!ahead || !next || at === from || !seen.isAbout) return false
+  const isAbout = seen.isAbout || (seen.asks && seen.hasAsset)
+  if (!ahead || !next || at === from || !isAbout) return false
   if (ahead.saysAnd && has(next, 'MINE') && has(tokens[at + 1], ...nouns)) return true
+  if (ahead.saysAnd && has(next, 'SHOW')) return true
   if (has(next, 'QUESTION')) return ahead.saysAnd || ahead.saysThen
   const isCarried =
     next.kind === 'quantity' &&
     (has(tokens[at + 1], 'OF') || tokens[at + 1]?.asset !== undefined) &&
     seen.carries &&
     seen.hasNumber &&
-    !seen.hasSwapOrLeg
+    (!seen.hasSwapOrLeg || namesPair(tokens, at))
   if (isCarried) return tokens.slice(at, at + 4).some((token) => token.asset !== undefined)
   if (!isAction(next)) return false
   // The legs of a bracket belong to the order that they protect.
@@ -250,7 +263,9 @@ function moodOf(
   if (isAct && !asks && tokens.some((token) => has(token, 'NEGATE'))) return 'negated'
   if (tokens.some((token) => has(token, 'SUPPOSE'))) return 'suppose'
   if (asks) return 'ask'
-  if (head < 0 && !isLegOrder(tokens)) return isAct ? 'stated' : 'ask'
+  // A verb in the question of a prediction market, such as `odds of a rate cut`, orders nothing.
+  const isAbout = tokens.some((token) => has(token, 'PREDMKT'))
+  if (head < 0 && !isLegOrder(tokens)) return isAct && !isAbout ? 'stated' : 'ask'
   if (tokens.some((token) => has(token, 'PAST'))) return 'stated'
   return 'do'
 }
@@ -317,6 +332,7 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
       isQuestion: part.isQuestion,
       holdsOrder: isAct,
       isGuess: verb?.isGuess === true,
+      isCarried: isCarried && mood === 'do',
     }
   })
 }

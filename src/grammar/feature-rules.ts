@@ -5,9 +5,9 @@ export type Concept = keyof typeof concepts
 /** Features of a clause that are no words: its values, assets, chains and mood. */
 type ValueFeature =
   | `@${'asset' | 'assets' | 'perponly' | 'spotonly' | 'spotprefer' | 'perpasset' | 'perpfirst' | 'tokenasset'}`
-  | `@${'address' | 'id' | 'usd' | 'number' | 'times' | 'indicator' | 'amount' | 'price'}`
-  | `@${'chain' | 'chains' | 'chainto' | 'longspan' | 'timed' | 'thought' | 'asked' | 'do'}`
-  | `@${'bare' | 'only-talk' | 'word'}`
+  | `@${'address' | 'id' | 'usd' | 'number' | 'times' | 'indicator' | 'amount' | 'worth' | 'price'}`
+  | `@${'chain' | 'chains' | 'chainto' | 'longspan' | 'window' | 'timed' | 'thought' | 'asked' | 'do'}`
+  | `@${'bare' | 'only-talk' | 'word' | 'stranger'}`
 /** A feature of a clause: `^BUY` is the verb at the head of an order, and `BUY` is the word anywhere. */
 export type Feature = Concept | ValueFeature | `^${Concept}`
 

@@ -7,11 +7,11 @@ import { type Concept, list } from './feature-rules.ts'
 export const topics: Readonly<Record<string, { concepts: readonly Concept[]; text: string }>> = {
   predictions: {
     concepts: list('PREDMKT PREDHELD'),
-    text: 'A share of an outcome pays one dollar if the outcome is right, and nothing otherwise; its price is the probability that the market sees. Ask "odds of a rate cut", say "set up polymarket", "bet ten dollars on yes for a rate cut", "my bets" or "redeem my winnings".',
+    text: 'A share of an outcome pays one dollar if the outcome is right, and nothing otherwise; its price is the probability that the market sees. Ask "what can i bet on" or "my bets". An order says how many dollars, on which outcome, and of which market.',
   },
   slippage: {
     concepts: list('SLIPPAGE'),
-    text: 'Slippage is how far the result may be worse than the quote before the order is void. Say it with the order: "with one percent slippage".',
+    text: 'Slippage is how far the result may be worse than the quote before the order is void. Say it with the order: "swap fifty usdc to eth on base with one percent slippage".',
   },
   funding: {
     concepts: list('FUNDING'),
@@ -23,15 +23,15 @@ export const topics: Readonly<Record<string, { concepts: readonly Concept[]; tex
   },
   trailing: {
     concepts: list('TRAILING'),
-    text: 'A trailing stop follows the highest price at a distance and sells when the price falls back by it. Say "trailing stop of ten percent on my jup".',
+    text: 'A trailing stop follows the highest price at a distance and sells when the price falls back by it. Say "trailing stop of ten percent on my eth".',
   },
   limit: {
     concepts: list('LIMIT'),
-    text: 'A limit order waits for a price and swaps when it is reached. Say "buy fifty dollars of eth below" and the price.',
+    text: 'A limit order waits for a price and swaps when it is reached. Say "buy fifty dollars of eth on base at two thousand dollars".',
   },
   stop: {
     concepts: list('STOP TARGET'),
-    text: 'A stop-loss sells when the price falls to it, a take-profit when it rises to it. Say "set a stop on my bonk" with a price or a percentage.',
+    text: 'A stop-loss sells when the price falls to it, a take-profit when it rises to it. Say "set a stop on my eth" with a price or a percentage.',
   },
   leverage: {
     concepts: list('LEVERAGE'),
@@ -59,7 +59,7 @@ export const topics: Readonly<Record<string, { concepts: readonly Concept[]; tex
   },
   security: {
     concepts: list('SCAM'),
-    text: 'The security check asks whether a token can be sold again, what it taxes and who controls it. Ask "is bonk safe", or give an address.',
+    text: 'The security check asks whether a token can be sold again, what it taxes and who controls it. Ask "is usdc safe", or give an address.',
   },
   kill_switch: {
     concepts: list('FREEZE'),
@@ -67,15 +67,15 @@ export const topics: Readonly<Record<string, { concepts: readonly Concept[]; tex
   },
   limits: {
     concepts: list('LIMITS'),
-    text: 'Limits bound each transaction and each day. Ask "my limits" or lower one: "lower my daily limit". Only a person raises them.',
+    text: 'Limits bound each transaction and each day. Ask "my limits" or lower one: "lower my daily limit to five hundred dollars". Only a person raises them.',
   },
   spot: {
     concepts: list('SPOT'),
-    text: 'The spot venue trades coins against USDC. Say "spot buy" with an amount and a coin.',
+    text: 'The spot venue trades coins against USDC. Say "buy fifty dollars of hype on spot".',
   },
   swap: {
     concepts: list('SWAP SWAP_ BUY SELL BUY_'),
-    text: 'A swap turns one token into another, without gas. Say "buy fifty dollars of eth on base", "sell half of my wif" or "swap my dai into usdc" with an amount.',
+    text: 'A swap turns one token into another, without gas. Say "buy fifty dollars of eth on base", "sell half of my eth on base" or "swap fifty usdc into dai on base".',
   },
   deposit: {
     concepts: list('DEPOSIT ADDRESS'),

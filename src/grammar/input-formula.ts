@@ -14,6 +14,7 @@ export type FormulaContext = {
   slots: Slots
   outputs: Outputs
   names: Names
+  nowMs: number
   /** The outputs of the orders that come earlier in the same message. */
   earlier: Outputs
   /** The current row of a step that runs once for each row of a list. */

@@ -1,6 +1,7 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
+import { isOfOrderKind } from './answer-row-filters.ts'
 import { assetNamed } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
 import { legPrice, marketOf } from './input-formulas-venue.ts'
@@ -24,10 +25,13 @@ function positionOf(context: FormulaContext): JsonObject | Problem {
   if (context.slots.asset !== undefined)
     return (
       found.find(({ asset }) => asset === context.slots.asset) ??
-      stop(`There is no open position in ${context.slots.asset}.`)
+      stop(`There is no open position in ${context.slots.asset}: ask "my positions" for those that are open.`)
     )
   const [only, ...others] = found
-  if (!only) return stop('There is no open position.')
+  if (!only)
+    return stop(
+      'There is no open position: a position is opened by an order such as "long eth fifty dollars".',
+    )
   if (others.length === 0) return only
   return {
     problem: 'ask',
@@ -79,7 +83,9 @@ const positionsToClose: Formula = (context) => {
   const found = positions(context)
   if (found.length > positionsMax)
     return stop(`There are more than ${positionsMax} positions: name those to close.`)
-  return found.length === 0 ? stop('There is no open position.') : found
+  return found.length === 0
+    ? stop('There is no open position: a position is opened by an order such as "long eth fifty dollars".')
+    : found
 }
 
 function positionLeg(context: FormulaContext, leg: 'stop' | 'target'): string | undefined | Problem {
@@ -104,7 +110,8 @@ const activePositions = ({ outputs }: FormulaContext): JsonObject[] =>
 const positionsToWithdraw: Formula = (context) => {
   const found = activePositions(context)
   const [only, ...others] = found
-  if (!only) return stop('There is nothing in the vault.')
+  if (!only)
+    return stop('There is nothing in the vault: "deposit fifty usdc into the vault" puts something there.')
   if (others.length === 0) return [only]
   if (context.slots.amount === 'all') return found.slice(0, positionsMax)
   return stop('There are several positions in the vault: say "everything", or name one over the interface.')
@@ -120,6 +127,9 @@ const earnAmount: Formula = ({ slots, row }) => {
   return part ?? stop('The value of the position is unknown.')
 }
 
+const isOnChain = (row: JsonObject, { chain }: FormulaContext['slots']): boolean =>
+  chain === undefined || [row.chain_id, row.chain_id_in, row.chain_id_out].includes(chain)
+
 /** Returns the ids of hooks and limit orders of an asset or of a kind. */
 function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
   if (slots.id !== undefined) return [slots.id]
@@ -132,11 +142,19 @@ function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
   return rowsAt(outputOf(outputs, 'outstanding'), '/outstanding_orders').flatMap(({ row }) => {
     const isKind =
       slots.venue === undefined || row.order_kind === (slots.venue === 'limit' ? 'limit_order' : 'hook')
-    return isKind && (!asset || concerns(row)) && typeof row.id === 'string' ? [row.id] : []
+    return isKind && (!asset || concerns(row)) && isOnChain(row, slots) && typeof row.id === 'string'
+      ? [row.id]
+      : []
   })
 }
-const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
-  asset === undefined && venue === undefined && id === undefined
+const isEverything = ({ asset, venue, id, chain }: FormulaContext['slots']): boolean =>
+  asset === undefined && venue === undefined && id === undefined && chain === undefined
+
+/** Returns the orders at the venue that a cancel means, as they were read. */
+const ordersMeant = ({ slots, outputs }: FormulaContext, step: 'orders' | 'spot'): JsonObject[] =>
+  rowsAt(outputOf(outputs, step), '/orders')
+    .map(({ row }) => row)
+    .filter((row) => (slots.asset === undefined || row.asset === slots.asset) && isOfOrderKind(row, slots))
 
 /**
  * Returns whether any order matches. If the user spoke of one order and several orders of the asset wait, asks first
@@ -144,11 +162,9 @@ const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
  */
 function unlessSeveral(context: FormulaContext, matching: number): boolean | Problem {
   const holds = matching > 0
-  const { slots, outputs } = context
+  const { slots } = context
   if (slots.one === undefined || slots.all !== undefined) return holds
-  const atVenue = (['orders', 'spot'] as const).flatMap((step) =>
-    rowsAt(outputOf(outputs, step), '/orders').filter(({ row }) => row.asset === slots.asset),
-  )
+  const atVenue = (['orders', 'spot'] as const).flatMap((step) => ordersMeant(context, step))
   if (atVenue.length + outstandingIds(context).length <= 1) return holds
   return {
     problem: 'ask',
@@ -159,16 +175,15 @@ function unlessSeveral(context: FormulaContext, matching: number): boolean | Pro
 }
 
 const hasOrders =
-  (step: 'orders' | 'spot', field: 'asset' | 'order_id'): Formula =>
-  (context) => {
-    const { slots, outputs } = context
-    const wanted = field === 'asset' ? slots.asset : slots.id
-    if (wanted === undefined || outputs[step] === undefined) return true
-    return unlessSeveral(
-      context,
-      rowsAt(outputOf(outputs, step), '/orders').filter(({ row }) => row[field] === wanted).length,
-    )
-  }
+  (step: 'orders' | 'spot'): Formula =>
+  (context) =>
+    context.outputs[step] === undefined || unlessSeveral(context, ordersMeant(context, step).length)
+
+const hasId =
+  (step: 'orders' | 'spot'): Formula =>
+  ({ slots, outputs }) =>
+    outputs[step] === undefined ||
+    rowsAt(outputOf(outputs, step), '/orders').some(({ row }) => row.order_id === slots.id)
 
 export const closeFormulas = {
   close_asset: closeAsset,
@@ -182,10 +197,14 @@ export const closeFormulas = {
   outstanding_ids: (context) => (isEverything(context.slots) ? undefined : outstandingIds(context)),
   all_outstanding: ({ slots }) => (isEverything(slots) ? true : undefined),
   has_outstanding: (context) =>
-    isEverything(context.slots) || unlessSeveral(context, outstandingIds(context).length),
-  has_perp_orders: hasOrders('orders', 'asset'),
-  has_spot_orders: hasOrders('spot', 'asset'),
-  has_perp_id: hasOrders('orders', 'order_id'),
-  has_spot_id: hasOrders('spot', 'order_id'),
+    (context.outputs.outstanding === undefined && isEverything(context.slots)) ||
+    unlessSeveral(context, outstandingIds(context).length),
+  has_perp_orders: hasOrders('orders'),
+  has_spot_orders: hasOrders('spot'),
+  has_perp_id: hasId('orders'),
+  has_spot_id: hasId('spot'),
+  perp_orders_of_kind: (context) => ordersMeant(context, 'orders'),
+  spot_orders_of_kind: (context) => ordersMeant(context, 'spot'),
+  row_order_id: ({ row }) => row?.order_id ?? stop('There is no such order.'),
 } satisfies Record<string, Formula>
 export type CloseFormulaName = keyof typeof closeFormulas

@@ -1,4 +1,5 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
+import { wordsInCommon } from './answer-row-filters.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
 import { parseAmount, partOfDecimal } from './parse-amount-text.ts'
 import { sharesSymbol } from './prediction-readers.ts'
@@ -32,17 +33,48 @@ function onlyRow({ slots }: FormulaContext, { rows, nameOf, none }: Rows): JsonO
 const isOutcome = (said: string | undefined, outcome: unknown): boolean =>
   said === undefined || String(outcome).toLowerCase() === said
 
+/** Returns the markets that were found, those alone that have the most words of the question. */
+function marketsFound({ slots, outputs }: FormulaContext): JsonObject[] {
+  const rows = ['found', 'again'].flatMap((step) =>
+    rowsAt(outputOf(outputs, step), '/markets').map(({ row }) => row),
+  )
+  const counted = rows.map((row) => ({ row, count: wordsInCommon(row, slots.question) }))
+  const most = Math.max(0, ...counted.map(({ count }) => count))
+  return counted.filter(({ count }) => count === most).map(({ row }) => row)
+}
+
+/** Returns the outcome that is bought: the one that was said, one that the question names, or Yes. */
+function outcomeOf(
+  market: JsonObject,
+  { outcome, question = '' }: FormulaContext['slots'],
+): JsonObject | Problem {
+  const rows = rowsAt(market, '/outcomes').map(({ row }) => row)
+  const nameOf = (row: JsonObject) => String(row.outcome).toLowerCase()
+  const found =
+    rows.find((row) => nameOf(row) === outcome) ??
+    (outcome === undefined
+      ? (rows.find((row) => question.includes(nameOf(row))) ?? rows.find((row) => nameOf(row) === 'yes'))
+      : undefined)
+  if (found) return found
+  return {
+    problem: 'ask',
+    slot: 'outcome',
+    question: 'On which outcome?',
+    choices: rows
+      .slice(0, choicesMax)
+      .map((row) => ({ label: String(row.outcome), fill: { outcome: nameOf(row) } })),
+  }
+}
+
 const boughtOutcome: Formula = (context) => {
-  const { slots, outputs } = context
-  const rows = rowsAt(outputOf(outputs, 'found'), '/markets').map(({ row }) => row)
   const market = onlyRow(context, {
-    rows: rows.filter((row) => row.accepting_orders === true),
+    rows: marketsFound(context).filter((row) => row.accepting_orders === true),
     nameOf: (row) => row.question,
-    none: 'The venue lists no market with these words that takes orders now',
+    none: 'The venue lists no market with these words that takes orders now: ask "what can i bet on"',
   })
   if (isProblem(market)) return market
-  const outcome = rowsAt(market, '/outcomes').find(({ row }) => isOutcome(slots.outcome, row.outcome))
-  return outcome ? textAt(outcome.row, '/outcome_id') : stop('The market has no outcome of this name')
+  const outcome = outcomeOf(market, context.slots)
+  return isProblem(outcome) ? outcome : textAt(outcome, '/outcome_id')
 }
 
 const soldPosition = (context: FormulaContext): JsonObject | Problem => {
@@ -56,7 +88,7 @@ const soldPosition = (context: FormulaContext): JsonObject | Problem => {
         words.every((word) => String(title).toLowerCase().includes(word)),
     ),
     nameOf: ({ outcome, title }) => `${outcome}: ${title}`,
-    none: 'You have no such shares',
+    none: 'You have no such shares: "my bets" lists what you have',
   })
 }
 
@@ -76,7 +108,14 @@ const dollars: Formula = ({ slots }) => {
   return amount?.kind === 'usd' ? amount.value : stop('Say the amount in dollars.')
 }
 
+const isMarketless = ({ outputs }: FormulaContext): boolean =>
+  outputs.found !== undefined && rowsAt(outputOf(outputs, 'found'), '/markets').length === 0
+
 export const predictionFormulas = {
+  nothing_found: (context) => context.slots.question !== undefined && isMarketless(context),
+  longest_word: ({ slots }) =>
+    (slots.question ?? '').split(' ').toSorted((a, b) => b.length - a.length)[0] ?? '',
+  has_prediction_orders: ({ outputs }) => rowsAt(outputOf(outputs, 'resting'), '/orders').length > 0,
   bought_outcome: boughtOutcome,
   sold_outcome: (context) => {
     const position = soldPosition(context)

@@ -215,11 +215,9 @@ export const venueFormulas = {
   },
   chain_type: ({ slots, names }) =>
     slots.chain === undefined ? undefined : names.chainById.get(slots.chain)?.family,
-  list_limit: ({ slots }) => (slots.count === undefined ? 20 : Number(slots.count)),
-  /**
-   * The list also contains the tasks of chat turns, which are removed from the answer afterwards, so 100 rows are
-   * requested.
-   */
+  /** A page has at most so many fills; a count alone needs no more of them. */
+  fills_limit: ({ slots }) =>
+    slots.count === undefined || slots.period !== undefined ? 100 : Number(slots.count),
   tasks_limit: () => 100,
   size,
   notional_usd: notionalUsd,

@@ -74,10 +74,17 @@ export type Frame = {
   executedBy?: (slots: Slots) => string
   /** The whole answer to small talk, which calls nothing. */
   talk?: string
+  /**
+   * The times of the past that a read takes: `any`, or the last day alone. A read without it is about now, and a question
+   * about another time is refused.
+   */
+  window?: 'any' | 'day'
   /** The other agent that answers this intent, because it computes charts, indicators and reports. */
   route?: 'MarketAnalyzerAgent' | 'ProDeepResearchAgent'
   /** The answer to a request that the chat cannot serve. */
   refusal?: string
+  /** True if the examples need something that a user may not have, so that help does not offer them. */
+  isUnoffered?: true
   examples: readonly string[]
 }
 

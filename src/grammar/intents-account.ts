@@ -1,4 +1,5 @@
 import * as lines from './answer-lines.ts'
+import * as rows from './answer-row-filters.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
 import { choose } from './question-choices.ts'
@@ -11,10 +12,59 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     summary: 'The credits that are left',
     when: [any('CREDITS')],
     cues: { CREDITS: 1, HAVE: 2 },
-    not: any('PACK CHATPRICE RECHARGE FIAT EXPLAIN'),
+    not: any('HISTORY BUY_ PAID PACK CHATPRICE RECHARGE FIAT EXPLAIN'),
     plan: [step('credits', 'credits_available')],
-    answer: [{ text: '{/credits_available_decimal|size} credits are left.' }],
+    answer: [{ text: '{/credits_available_decimal|amount} credits are left.' }],
     examples: ['credits left?', 'my credit balance'],
+  },
+  {
+    intent: 'credits_history',
+    summary: 'What took credits, and what brought them',
+    when: [any('CREDITS+HISTORY CREDITS+BUY_ CREDITS+PAID')],
+    cues: { CREDITS: 3, HISTORY: 3, BUY_: 2, BUY: 0 },
+    not: any('PACK RECHARGE CHATPRICE @do'),
+    plan: [step('entries', 'credits_history', { limit: value(100) })],
+    answer: [
+      {
+        rows: '/items',
+        text: '{kind|kind}: {credits|count} credits ({at|time}).',
+        none: 'No credits were taken yet.',
+      },
+    ],
+    examples: ['credit history', 'what did i spend credits on'],
+  },
+  {
+    intent: 'agents',
+    summary: 'The agents that are linked to you',
+    when: [any('AGENTS')],
+    cues: { AGENTS: 4, SWAP: 0 },
+    not: any('@asset @do EXPLAIN'),
+    plan: [step('agents', 'agents_list')],
+    answer: [
+      {
+        rows: '/agents',
+        text: '{name|text} ({agent_id|text}), linked since {linked_at|time}.',
+        none: 'No agent is linked to you.',
+      },
+    ],
+    examples: ['which agents are linked to me', 'my agents'],
+  },
+  {
+    intent: 'schedules',
+    summary: 'Your schedules, and when they run next',
+    when: [any('SCHEDULES SCHEDULE+@asked')],
+    cues: { SCHEDULES: 6, SCHEDULE: 3 },
+    not: any('@asset @amount CANCEL EXPLAIN @do'),
+    plan: [step('schedules', 'schedules_all')],
+    window: 'day',
+    answer: [
+      {
+        rows: '/items',
+        text: '{title|text}: {status|kind}[, next at {next_run_at|time}][, {description|text}].',
+        none: 'You have no schedule.',
+      },
+    ],
+    examples: ['my schedules', 'when does my next schedule run'],
   },
   {
     intent: 'credit_packs',
@@ -69,7 +119,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
   {
     intent: 'limits',
     summary: 'The limits that every order stays within',
-    when: [any('LIMITS DAILY+QUESTION PERTX+QUESTION')],
+    when: [any('LIMITS DAILY+@asked PERTX+@asked')],
     cues: { LIMITS: 2, DAILY: 1 },
     not: any('ORDERS LIMIT+@asset PNL CREDITS EARN EXPLAIN @asset'),
     plan: [steps.policy],
@@ -131,12 +181,18 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
   {
     intent: 'tasks',
     summary: 'Your tasks, by status',
-    when: [any('TASK')],
-    cues: { TASK: 3, FAILED: 1, RUNNING: 1 },
-    not: any('@id WENT+LAST'),
+    when: [any('TASK RUNNING+@asked FAILED+@asked')],
+    cues: { TASK: 3, FAILED: 2, RUNNING: 2 },
+    not: any('@id WENT+LAST SCHEDULES TRANSIT'),
     readers: ['task_status'],
     slots: ['status'],
-    plan: [step('tasks', 'tasks_list', { status: slot('status'), limit: formula('tasks_limit') })],
+    plan: [
+      step('tasks', 'tasks_list', {
+        status: slot('status'),
+        chats: value(false),
+        limit: formula('tasks_limit'),
+      }),
+    ],
     answer: [lines.taskRow],
     examples: ['list my tasks', 'which tasks failed'],
   },
@@ -144,8 +200,8 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     intent: 'task_status',
     summary: 'What became of a task, the last one where none is named',
     when: [any('WENT TASK+@id')],
-    cues: { WENT: 3, '@id': 3 },
-    not: any('PNL FORECAST NEWS HEALTH CHANGE APY CREDITS COMPARE'),
+    cues: { WENT: 3, '@id': 3, SWAP: 0, BRIDGE: 0 },
+    not: any('PNL FORECAST NEWS HEALTH CHANGE APY CREDITS COMPARE @asset+@number'),
     readers: ['id', 'asset', 'task_kind'],
     slots: ['id', 'kind'],
     plan: [
@@ -153,7 +209,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
       step(
         'tasks',
         'tasks_list',
-        { kind: slot('kind'), limit: formula('tasks_limit') },
+        { kind: slot('kind'), chats: value(false), limit: formula('tasks_limit') },
         { only: 'has_no_id' },
       ),
     ],
@@ -217,7 +273,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     plan: [step('user', 'user_show')],
     answer: [
       {
-        text: 'You are {/user_id|text}, agent {/agent_id|text}, by {/auth_scheme|text}; {/credits_available_decimal|size} credits.',
+        text: 'You are {/user_id|text}, agent {/agent_id|text}, by {/auth_scheme|text}; {/credits_available_decimal|amount} credits.',
       },
     ],
     examples: ['who am i', 'show my account'],
@@ -243,8 +299,16 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     cues: { NOTIFICATION: 4 },
     not: any('NEWS @asset'),
     readers: ['period'],
+    window: 'any',
     plan: [step('events', 'notifications_list', { limit: value(20) })],
-    answer: [{ rows: '/events', text: '{type|text} ({created_at|time})', none: 'Nothing happened lately.' }],
+    answer: [
+      {
+        rows: '/events',
+        pick: rows.ofTime,
+        text: '{type|text} ({created_at|time})',
+        none: 'Nothing happened lately.',
+      },
+    ],
     examples: ['any notifications', 'did i miss anything'],
   },
 ])

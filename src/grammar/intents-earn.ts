@@ -60,7 +60,7 @@ export const earnFrames = framesOf({ domain: 'earn', effect: 'move' }, [
     required: [
       {
         name: 'place',
-        question: 'Into the vault, or to the perpetual account?',
+        question: 'Where to: the vault, or the perpetual account?',
         choices: [
           { label: 'the vault', intent: 'earn_deposit', fill: {} },
           { label: 'the perpetual account', intent: 'perp_fund', fill: {} },
@@ -74,13 +74,15 @@ export const earnFrames = framesOf({ domain: 'earn', effect: 'move' }, [
     summary: 'A withdrawal that does not say where from: the vault or the perpetual account',
     when: [any('^WITHDRAW')],
     head: list('WITHDRAW'),
-    not: any('PERP EARN EARNED MARGIN SPOT CREDITS OTHERPERSON @address FIAT ORDERS'),
+    not: any(
+      'PERP EARN EARNED MARGIN SPOT CREDITS OTHERPERSON @address FIAT ORDERS LONG SHORT POSITION PREDMKT',
+    ),
     readers: ['dollars', 'chain'],
     slots: ['amount'],
     required: [
       {
         name: 'place',
-        question: 'From the vault, or from the perpetual account?',
+        question: 'Where from: the vault, or the perpetual account?',
         choices: [
           { label: 'the vault', intent: 'earn_withdraw', fill: {} },
           { label: 'the perpetual account', intent: 'perp_withdraw', fill: {} },

@@ -1,4 +1,5 @@
 import * as lines from './answer-lines.ts'
+import * as rows from './answer-row-filters.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
 import { choose } from './question-choices.ts'
@@ -92,13 +93,13 @@ export const orderFrames = framesOf({ domain: 'conditional', effect: 'trade' }, 
     head: list('CANCEL'),
     cues: { ORDERS: 3, LIMIT: 1, STOP: 2, TARGET: 2, '@id': 2, ALL: 1 },
     not: any('TASK POSITION+ALL RECOMMENDATION'),
-    readers: ['id', 'orders_venue', 'everything', 'asset', 'one'],
-    slots: ['id', 'asset', 'venue', 'all', 'one'],
+    readers: ['id', 'orders_venue', 'everything', 'plain_chain', 'asset', 'one'],
+    slots: ['id', 'asset', 'venue', 'all', 'one', 'chain'],
     required: [{ name: 'all', question: 'Which orders?', anyOf: ['all', 'asset', 'id'] }],
     plan: [
-      onlyIf('cancels_some_outstanding', steps.outstanding),
-      onlyIf('cancels_perp_of_asset', steps.perpOrders),
-      onlyIf('cancels_spot_of_asset', steps.spotOrders),
+      onlyIf('looks_on_chains', steps.outstanding),
+      onlyIf('looks_at_perps', steps.perpOrders),
+      onlyIf('looks_at_spot', steps.spotOrders),
       step(
         'cancel',
         'outstanding_orders_cancel',
@@ -118,6 +119,18 @@ export const orderFrames = framesOf({ domain: 'conditional', effect: 'trade' }, 
         { only: 'cancels_spot', guard: 'has_spot_orders' },
       ),
       step(
+        'cancel_perp_of_kind',
+        'perp_cancel',
+        { order_id: formula('row_order_id') },
+        { only: 'cancels_perp_of_kind', guard: 'has_perp_orders', each: 'perp_orders_of_kind' },
+      ),
+      step(
+        'cancel_spot_of_kind',
+        'spot_venue_cancel',
+        { order_id: formula('row_order_id') },
+        { only: 'cancels_spot_of_kind', guard: 'has_spot_orders', each: 'spot_orders_of_kind' },
+      ),
+      step(
         'cancel_perp_id',
         'perp_cancel',
         { order_id: slot('id') },
@@ -132,11 +145,30 @@ export const orderFrames = framesOf({ domain: 'conditional', effect: 'trade' }, 
     ],
     answer: [
       {
+        step: 'outstanding',
+        rows: '/outstanding_orders',
+        pick: rows.ofKind('hook'),
+        text: '{type|kind} on {symbol|text} at {trigger_price_usd|price}.',
+        none: 'No such stop or target[ of {said(asset)|text}] waits on chains.',
+      },
+      {
+        step: 'outstanding',
+        where: ({ venue }) => venue !== 'hook',
+        rows: '/outstanding_orders',
+        pick: rows.ofKind('limit_order'),
+        text: lines.limitOrder,
+        none: 'No such limit order[ of {said(asset)|text}] waits on chains.',
+      },
+      lines.order('orders'),
+      lines.order('spot'),
+      {
         step: 'cancel',
         text: 'Hooks and limit orders: [{/cancelled/0|text} is cancelled][, {/cancelled/1|text} too]. The list "my open orders" shows what is left.',
       },
       lines.task('cancel_perp'),
       lines.task('cancel_spot'),
+      lines.task('cancel_perp_of_kind'),
+      lines.task('cancel_spot_of_kind'),
       lines.task('cancel_perp_id'),
       lines.task('cancel_spot_id'),
     ],

@@ -70,7 +70,7 @@ export const perpFrames = framesOf({ domain: 'perp', effect: 'tighten', place: '
     head: list('LONG SHORT OPEN BUY SELL SET PUT GIVE'),
     cues: { LONG: 3, SHORT: 3, '@times': 2, PERP: 1, '@amount': 1 },
     not: any(
-      '^SET+STOP+MINE ^SET+TARGET+MINE CLOSE REDUCE HAVE PNL LIQUIDATION ANALYSIS IF+REPORT SETUP_ PROTECT EARN CREDITS POSITION+MINE',
+      '^SET+STOP+MINE ^SET+TARGET+MINE CLOSE REDUCE HAVE PNL LIQUIDATION ANALYSIS IF+REPORT SETUP_ PROTECT EARN CREDITS POSITION+MINE SPOT',
     ),
     readers: ['leverage', 'margin', 'slippage', 'legs', 'price', 'side', 'sized'],
     slots: ['asset', 'side', 'amount', 'leverage', 'price', 'stop', 'target', 'margin', 'slippage'],
@@ -93,17 +93,25 @@ export const perpFrames = framesOf({ domain: 'perp', effect: 'tighten', place: '
         sl_price: formula('stop_price'),
       }),
     ],
-    answer: [lines.perpPrice, lines.task('open')],
+    answer: [
+      lines.perpPrice,
+      {
+        step: 'perp',
+        where: ({ amount, leverage }) => leverage !== undefined && amount?.endsWith(' usd') === true,
+        text: 'The amount was read as the size of the position; its margin is that size, divided by the leverage.',
+      },
+      lines.task('open'),
+    ],
     examples: ['short 0.5 eth at 3x, stop 3600, target 2800', 'long btc $500 5x'],
   },
   {
     intent: 'perp_close',
     summary: 'Closes or reduces a position',
     when: [
-      any('CLOSE REDUCE SELL SWAP+PERP'),
+      any('CLOSE REDUCE SELL SWAP+PERP WITHDRAW+LONG WITHDRAW+SHORT WITHDRAW+POSITION'),
       any('^CLOSE+ALL POSITION PERP LONG SHORT @perpasset LONG_ SHORT_ TRADEWORD'),
     ],
-    head: list('CLOSE REDUCE SELL LOWER'),
+    head: list('CLOSE REDUCE SELL LOWER WITHDRAW'),
     cues: { CLOSE: 3, REDUCE: 3, POSITION: 2, PERP: 1, LONG: 1, SHORT: 1 },
     not: any('EARN CREDITS DAILY PERTX LIMITS SPOT SELL+@asset+@tokenasset HAVE ORDERS @times'),
     readers: ['slippage', 'price', 'close_amount'],

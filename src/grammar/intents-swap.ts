@@ -53,7 +53,7 @@ export const swapFrames = framesOf({ domain: 'swap', effect: 'trade', place: 'to
     examples: [
       'what would 300 usdc get me in eth on base',
       'quote 2 sol to usdc',
-      'what if i sold half my bonk',
+      'what if i sold half my eth on base',
     ],
   },
   {
@@ -82,7 +82,7 @@ export const swapFrames = framesOf({ domain: 'swap', effect: 'trade', place: 'to
           }
         : undefined,
     answer: [lines.quote, lines.task('swap')],
-    examples: ['grab 75 dollars of aero', 'dump a third of my wif', 'turn 0.4 eth into usdc on base'],
+    examples: ['grab 75 dollars of aero', 'sell a third of my eth on base', 'turn 0.4 eth into usdc on base'],
   },
   {
     intent: 'bridge',

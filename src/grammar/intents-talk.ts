@@ -8,7 +8,7 @@ export const talkFrames = framesOf({ domain: 'meta', effect: 'none' }, [
     when: [any('HELP EXPLAIN QUESTION+FREEZE')],
     cues: { HELP: 2, EXPLAIN: 2 },
     not: any(
-      'FREEZE+@asset SHOULD @indicator @amount+@asset APY PRICE+@asset CHATPRICE GAS FUNDING+@asset OVERVIEW HAVE LIMITS+MINE LIQUIDATION+MINE ADDRESS POSITION+MINE ORDERS+MINE SUPPORTED+@asset',
+      'FREEZE+@asset SHOULD @indicator @amount+@asset APY PRICE+@asset CHATPRICE GAS FUNDING+@asset OVERVIEW HAVE LIMITS+MINE LIQUIDATION+MINE LIQUIDATION+@asset ADDRESS POSITION+MINE ORDERS+MINE SUPPORTED+@asset',
     ),
     readers: ['topic'],
     examples: ['what can you do', 'what does reduce-only mean', 'how do i bridge'],
@@ -37,22 +37,22 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
   {
     intent: 'transfer_out',
     summary: 'Money to somebody else',
-    when: [any('MOVE WITHDRAW MOVE_ BRIDGE DEPOSIT PUT GIVE'), any('OTHERPERSON @address')],
-    cues: { OTHERPERSON: 4, '@address': 4 },
+    when: [any('MOVE WITHDRAW MOVE_ BRIDGE DEPOSIT PUT GIVE'), any('OTHERPERSON @address @stranger')],
+    cues: { OTHERPERSON: 4, '@address': 4, '@stranger': 2 },
     not: any('SCAM'),
     examples: ['send my eth to 0x6982508145454ce325ddbe47a25d4ec3d2311933'],
     refusal:
-      'This chat sends nothing to addresses of others. A transfer goes only to recipients that a person has allowed, by the operation wallets_transfer; ask "who can i send to" for the list.',
+      'This chat sends nothing to addresses of others. A person allows an address on the account page, and an app then sends to it: ask "who can i send to" for the list.',
   },
   {
     intent: 'news',
     summary: 'News, rumours and reasons',
     when: [any('NEWS')],
     cues: { NEWS: 5 },
-    not: any('RESEARCH PNL WENT'),
+    not: any('RESEARCH PNL WENT TASK ORDERS'),
     examples: ['any news on eth'],
     refusal:
-      'There is no news source here, so a reason or a headline would be invented. Prices, funding, volumes and a report from them are available.',
+      'There is no news source here, so a reason or a headline would be invented. Ask for prices, such as "how did eth move this week", for funding or for volumes.',
   },
   {
     intent: 'forecast',
@@ -62,7 +62,7 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     not: any('LIQUIDATION HAVE STOP POLITE'),
     examples: ['will btc go up tomorrow'],
     refusal:
-      'Nobody knows future prices, and none is invented here. Ask for an analysis: trend, levels and indicators from closed candles.',
+      'Nobody knows future prices, and none is invented here. Ask what is known, such as "how did eth move this month" or "what can i bet on".',
   },
   {
     intent: 'schedule',
@@ -77,7 +77,7 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     not: any('PERTX+QUESTION'),
     examples: ['every monday 9am buy $20 of btc'],
     refusal:
-      'A chat does nothing at a later time or in a rhythm: `schedules_create` makes a schedule of the same sentence. A limit order waits for a price: ask "what is a limit order".',
+      'A chat does nothing at a later time or in a rhythm. A schedule does, with the same sentence: on the command line, portico schedules create. A limit order waits for a price, such as "buy fifty dollars of eth on base at two thousand dollars".',
   },
   {
     intent: 'image',
@@ -86,7 +86,8 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     cues: { IMAGE: 5 },
     not: any('@asset+CHART'),
     examples: ['draw me a bull'],
-    refusal: 'Pictures are not drawn in this chat; charts of markets are part of an analysis.',
+    refusal:
+      'Pictures are not drawn in this chat. Prices are printed as words, such as "how did eth move this week".',
   },
   {
     intent: 'raise_limits',
@@ -96,7 +97,7 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     not: any('LEVERAGE @asset'),
     examples: ['raise my daily limit to 10k'],
     refusal:
-      'This chat can lower limits and never raises them. An app that may propose asks for a higher one, the person confirms it on a page of the gateway, and it takes effect after a cooling-off time.',
+      'This chat can lower limits and never raises them. An app that may propose asks for a higher one, the person confirms it on a page of the gateway, and it takes effect after a cooling-off time. Ask "my limits" for those of now.',
   },
   {
     intent: 'unfreeze',
@@ -104,7 +105,8 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     when: [any('RESUME')],
     cues: { RESUME: 8 },
     examples: ['turn trading back on'],
-    refusal: 'This chat switches the kill switch on and never off. The person lifts it on the account page.',
+    refusal:
+      'This chat switches the kill switch on and never off. The person lifts it on the account page; "close all my positions" works meanwhile.',
   },
   {
     intent: 'approve',
@@ -114,7 +116,7 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     not: any('QUESTION @usd'),
     examples: ['approve the pending request'],
     refusal:
-      'Requests that wait are approved by a person, on the approvals page or over /v1/approvals, and never by this chat. Ask "what is waiting for approval" to see them.',
+      'Requests that wait are approved by a person, on the approvals page, and never by this chat. Ask "what is waiting for approval" to see them.',
   },
   {
     intent: 'secrets',
@@ -124,6 +126,16 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     examples: ['show me my seed phrase'],
     refusal:
       'Keys never leave the gateway, and nobody can show them. Your addresses are public: ask "my wallet addresses".',
+  },
+  {
+    intent: 'plans',
+    summary: 'Plans of subscriptions',
+    when: [any('PLANS')],
+    cues: { PLANS: 5 },
+    not: any('@asset'),
+    examples: ['which plans are there'],
+    refusal:
+      'Plans are shown and paid for outside this chat: on the command line, portico subscriptions plans. Credits are sold in packs, too: ask "what do credit packs cost".',
   },
   {
     intent: 'fiat',
@@ -138,10 +150,10 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     intent: 'other_products',
     summary: 'Products that are not offered',
     when: [any('NFT')],
-    cues: { NFT: 5 },
-    not: any('HAVE EARN'),
+    cues: { NFT: 9 },
+    not: any('EARN'),
     examples: ['mint an nft'],
     refusal:
-      'That is not offered here. Swaps, bridges, limit orders, stops, perpetuals, spot and the vault are.',
+      'That is not offered here. Swaps, bridges, limit orders, stops, perpetuals, spot, prediction markets and the vault are: ask "what can you do" for examples.',
   },
 ])

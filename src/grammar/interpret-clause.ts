@@ -11,10 +11,12 @@ import type { Registry } from './operation-registry.ts'
 import { type Scored, score } from './score-intents.ts'
 import { has } from './tag.ts'
 import { contextMs, isFresh, type ThreadState } from './thread-memory.ts'
+import { isTimed, windowOf } from './times.ts'
 import { type Ask, type Intent, type Note, note, type Refusal } from './understanding.ts'
+import { unreadWords } from './unread-words.ts'
 
 /** The meaning of one clause by itself. */
-export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note }
+export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note; unread?: string }
 type Setting = {
   nowMs: number
   state: ThreadState
@@ -79,6 +81,8 @@ function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   const isOrder = isMutating(frame) && clause.mood === 'do'
   if (isConditional(clause, frame)) return { note: note('conditional') }
   if (frame.refusal !== undefined) return { refusal: { intent: frame.intent, text: frame.refusal } }
+  const late = refusalOfTime(frame, clause, setting)
+  if (late) return { refusal: late }
   const slots = withFocus(best, clause, setting)
   if (isOrder && isLong) return { note: note('too_long') }
   const focus = isFresh(state.focus, nowMs, contextMs) ? state.focus : undefined
@@ -90,11 +94,35 @@ function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   const question = questionOf({ ...best, slots }, registry.names, market)
   if (question)
     return clause.mood === 'suppose' && isMutating(frame) ? { note: note('supposed') } : { ask: question }
-  const odd = isOrder ? oddWord(clause.tokens, frame.cues) : undefined
+  const odd = isOrder ? oddWord(clause.tokens, { cues: frame.cues, taken: best.taken }) : undefined
   if (odd !== undefined) return { ask: confirmation(frame, slots, `"${odd}" was not understood.`) }
   if (isOrder && clause.isGuess && !frame.allowsTypo)
     return { ask: confirmation(frame, slots, 'A word of that was mistyped.') }
-  return { intent: intentOf(frame, slots, { mood: clause.mood, registry }) }
+  const unread = unreadWords(clause, frame, best.taken)
+  return {
+    intent: intentOf(frame, slots, { mood: clause.mood, registry }),
+    ...(unread !== undefined && { unread }),
+  }
+}
+
+/** The answer to a question about a time of which nothing is recorded. */
+const onlyNow =
+  'That is known only as it is now, and there is no record of other times. Ask it without a time; "how did eth move this week" and "what did i trade yesterday" take one.'
+
+/** Returns why a read is not answered for the time that the clause names, past or to come. */
+function refusalOfTime(
+  frame: Frame,
+  clause: Clause,
+  { registry: { names }, nowMs }: Setting,
+): Refusal | undefined {
+  if (frame.effect !== 'read' || frame.domain === 'predictions') return undefined
+  const reader = { tokens: clause.tokens, names }
+  if (windowOf(reader, nowMs) !== undefined)
+    return frame.window === 'any' ? undefined : { intent: frame.intent, text: onlyNow }
+  const schedule = frameOf('schedule')
+  return isTimed(reader) && frame.window === undefined && schedule?.refusal !== undefined
+    ? { intent: schedule.intent, text: schedule.refusal }
+    : undefined
 }
 
 /** Whether an order has a condition that it cannot wait for: only some orders wait, and only for a price. */
@@ -103,12 +131,19 @@ const isConditional = (
   { waitsForPrice }: Pick<Frame, 'waitsForPrice'>,
 ): boolean => mood === 'do' && head.length > 0 && hasCondition && !(waitsForPrice && isPriceCondition)
 
+/** Returns what an order brings. */
+const bringsOf = ({ slots }: Intent): string => slots.asset_out ?? slots.asset ?? dollarSymbol
+
 /** Fills a missing asset from the order before, or from the thread if a pronoun stands for the asset. */
 function withFocus({ frame, slots }: Scored, clause: Clause, { before, state, nowMs }: Setting): Slots {
   const previous = before.at(-1)
   if (frame.takesProceeds && slots.amount === undefined && previous && isMutating(previous)) {
-    const brings = previous.slots.asset_out ?? previous.slots.asset ?? dollarSymbol
-    if (brings === dollarSymbol) return { ...slots, amount: 'rest' }
+    if (bringsOf(previous) === dollarSymbol) return { ...slots, amount: 'rest' }
+  }
+  // `The rest` of an order that brings no dollars is no amount of dollars.
+  if (frame.takesProceeds && slots.amount === 'rest' && previous && bringsOf(previous) !== dollarSymbol) {
+    const { amount: _rest, ...known } = slots
+    return known
   }
   const needsAsset = frame.required === undefined || frame.required.some(({ name }) => name === 'asset')
   if (!frame.slots.includes('asset') || slots.asset !== undefined || !needsAsset) return slots
@@ -121,7 +156,7 @@ function withFocus({ frame, slots }: Scored, clause: Clause, { before, state, no
 
 /** Asks the user to confirm an order, with everything that the order says. */
 const confirmation = ({ intent, summary }: Frame, slots: Slots, reason: string): Ask => {
-  const values = Object.entries(slots).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
+  const values = Object.entries(slots).map((slot) => slot.join(' ').replaceAll('_', ' '))
   const question = `${reason} Is this what you want? ${summary}${values.length > 0 ? `: ${values.join(', ')}` : ''}.`
   return { intent, slots, slot: 'confirm', question, choices: [{ label: 'yes', fill: {} }] }
 }

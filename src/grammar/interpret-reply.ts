@@ -34,7 +34,7 @@ function answered({ tokens, text, nowMs, state, registry }: Reply): Understandin
   }
   const isValue = isElliptic(tokens) && hasValue(tokens)
   const slots = isValue
-    ? override(frame, pending.slots, tokens, { names: registry.names, asked: pending.slot })
+    ? override(frame, pending.slots, tokens, { names: registry.names, asked: pending.slot, nowMs })
     : undefined
   return slots && finish(frame, slots, registry)
 }
@@ -88,7 +88,7 @@ function changed({ tokens, nowMs, state, registry }: Reply): Understanding | und
   const frame = last && frameOf(last.intent)
   if (!last || !frame || !isFresh(last, nowMs, contextMs)) return undefined
   if (!isElliptic(tokens) || !hasValue(tokens)) return undefined
-  const slots = override(frame, last.slots, tokens, { names: registry.names })
+  const slots = override(frame, last.slots, tokens, { names: registry.names, nowMs })
   if (!slots) return undefined
   const isRepeat = !isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
   // A fragment such as "make it 50" does not repeat an order by itself: the user confirms the changed order.

@@ -22,6 +22,8 @@ export const lexemesMax = 400
 const invisible = /(?!\n)[\p{Cc}\p{Cf}]/gu
 const singleQuotes = /[\u2018\u2019\u201a\u201b\u2032\u0060\u00b4]/g
 const doubleQuotes = /[\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]/g
+/** What people draw between what is given and what is wanted. */
+const arrows = /[-=]>|\u2192/g
 const minusSigns = /[\u2012\u2013\u2014\u2212]/g
 
 /** Gives one spelling to each character that people type in several ways. */
@@ -35,6 +37,7 @@ export const normalise = (text: string): string =>
     .replace(singleQuotes, "'")
     .replace(doubleQuotes, '"')
     .replace(minusSigns, '-')
+    .replace(arrows, ' to ')
 
 const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 /** Whether a text is base58 of 32 bytes, as Solana writes an address. */

@@ -21,6 +21,9 @@ function isOdd(token: Token, cues: Cues): boolean {
   return has(token, ...odd) && !has(token, ...fitting)
 }
 
-/** A word that speaks for the intent is not odd. */
-export const oddWord = (tokens: readonly Token[], cues: Cues = {}): string | undefined =>
-  tokens.find((token) => isOdd(token, cues))?.text
+/** A word that speaks for the intent is not odd, and neither is an unknown one that a slot has taken. */
+export const oddWord = (
+  tokens: readonly Token[],
+  { cues = {}, taken }: { cues?: Cues | undefined; taken: ReadonlySet<number> },
+): string | undefined =>
+  tokens.find((token, at) => isOdd(token, cues) && !(token.concepts.length === 0 && taken.has(at)))?.text

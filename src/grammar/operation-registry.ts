@@ -33,15 +33,27 @@ function fieldsOf(entry: Entry): { fields: Set<string>; required: Set<string> } 
   return { fields, required }
 }
 
+/** The reads of market data that a turn has beside the operations of the contracts, with their fields. */
+export const innerReads: Readonly<Record<string, readonly string[]>> = {
+  market_candles: ['asset', 'timeframe', 'count'],
+  market_funding: ['asset', 'days'],
+  market_book: ['asset'],
+}
+
 export function operationsOf(contracts: readonly Contract[]): Map<string, GrammarOperation> {
-  return new Map(
-    contracts.flatMap(({ group, entries }) =>
+  const inner = Object.entries(innerReads).map(([name, fields]): [string, GrammarOperation] => [
+    name,
+    { kind: 'read', fields: new Set(fields), required: new Set(fields) },
+  ])
+  return new Map([
+    ...inner,
+    ...contracts.flatMap(({ group, entries }) =>
       Object.entries(entries).map(([key, entry]): [string, GrammarOperation] => [
         operationName(group, key),
         { kind: entry.kind, ...fieldsOf(entry) },
       ]),
     ),
-  )
+  ])
 }
 
 const stepMistakes = (

@@ -9,7 +9,8 @@ import { has, type Token } from './tag.ts'
 export const sharesSymbol = 'shares'
 const searchMax = 100
 
-const outcomeOf = ({ words }: Token): string | undefined => /^(?:my )?(yes|no)(?: shares)?$/.exec(words)?.[1]
+const outcomeOf = ({ words }: Token): string | undefined =>
+  /^(?:my |on |of )?(yes|no)(?: shares| on)?$/.exec(words)?.[1]
 
 export function readOutcome(reader: Reader, slots: Slots): void {
   const at = indexWhere(reader, (token) => outcomeOf(token) !== undefined)
@@ -31,7 +32,10 @@ export function readShareAmount(reader: Reader, slots: Slots): void {
 const isGeneric = ({ words, concepts }: Token): boolean =>
   unsearchedWords.has(words) ||
   (concepts.includes('PREDMKT') && !/^(election|rate cut|who wins)$/.test(words)) ||
-  concepts.includes('PREDHELD')
+  concepts.includes('PREDHELD') ||
+  concepts.includes('SHARES') ||
+  concepts.includes('BOOK') ||
+  concepts.includes('ORDERS')
 
 /** Takes every word that may name the question, also names of assets and numbers such as a year. */
 export function readQuestion(reader: Reader, slots: Slots): void {
@@ -39,6 +43,9 @@ export function readQuestion(reader: Reader, slots: Slots): void {
     const isNumber = token.kind === 'quantity' && token.quantity?.unit === 'number'
     if (reader.taken.has(at) || (token.kind !== 'word' && !isNumber)) return []
     if (isGeneric(token) || has(token, 'POLITE', 'FILLER', 'MINE')) return []
+    // The word behind a bare number may be what it counts, misspelt: `20 dllars`.
+    if (token.concepts.length === 0 && !token.asset && reader.tokens[at - 1]?.quantity?.unit === 'number')
+      return []
     take(reader, at)
     return token.kind === 'word' ? token.words : token.text.toLowerCase()
   })

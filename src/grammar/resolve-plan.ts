@@ -35,11 +35,21 @@ function inputOf(step: PlanStep, context: FormulaContext): JsonObject | Problem 
   return input
 }
 
-export type StepContext = { slots: Slots; names: Names; outputs: Outputs; earlier?: Outputs }
+export type StepContext = {
+  slots: Slots
+  names: Names
+  outputs: Outputs
+  earlier?: Outputs
+  /** The time of the message; only reads of the past need it. */
+  nowMs?: number
+}
 
 /** Returns the inputs of a step, from the slots and from the outputs of the steps before it. */
-export function inputsOf(step: PlanStep, { slots, names, outputs, earlier = {} }: StepContext): StepInputs {
-  const context: FormulaContext = { slots, names, outputs, earlier }
+export function inputsOf(
+  step: PlanStep,
+  { slots, names, outputs, earlier = {}, nowMs = 0 }: StepContext,
+): StepInputs {
+  const context: FormulaContext = { slots, names, outputs, earlier, nowMs }
   if (step.guard !== undefined) {
     const holds = formulas[step.guard](context)
     if (isProblem(holds)) return { state: 'problem', problem: holds }

@@ -13,6 +13,8 @@ export type Scored = {
   frame: Frame
   slots: Slots
   left: readonly Token[]
+  /** The positions of the tokens that the slots were read from. */
+  taken: ReadonlySet<number>
   score: number
 }
 
@@ -22,13 +24,13 @@ export function readSlots(
   frame: Frame,
   clause: Clause,
   { names, nowMs }: { names: Names; nowMs: number },
-): { slots: Slots; left: Token[] } {
+): Pick<Scored, 'slots' | 'left' | 'taken'> {
   const reader = createReader(clause.tokens, names, clause.head)
   const read: Slots = {}
   for (const name of frame.readers) slotReaders[name](reader, read, nowMs)
   const slots: Slots = {}
   for (const name of frame.slots) if (read[name] !== undefined) slots[name] = read[name]
-  return { slots, left: leftOver(reader) }
+  return { slots, left: leftOver(reader), taken: reader.taken }
 }
 
 function fits({ when, not, head, effect }: Frame, clause: Clause, found: ReadonlySet<Feature>): boolean {
@@ -41,11 +43,11 @@ function fits({ when, not, head, effect }: Frame, clause: Clause, found: Readonl
 
 /** Scores the frames that fit a clause, best first. Of two frames with the same score, a read comes before an order. */
 export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
-  const found = featuresOf(clause, names)
+  const found = featuresOf(clause, names, nowMs)
   return frames
     .filter((frame) => fits(frame, clause, found))
     .map((frame) => {
-      const { slots, left } = readSlots(frame, clause, { names, nowMs })
+      const { slots, left, taken } = readSlots(frame, clause, { names, nowMs })
       const missing = missingOf(frame, slots)
       const required = (frame.required ?? []).length - missing.length
       const cues = Object.entries(frame.cues ?? {}).reduce(
@@ -61,7 +63,7 @@ export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: n
         weights.missing * missing.length +
         weights.left * left.length +
         (clause.head.length > 0 && frame.effect === 'read' ? weights.readOfOrder : 0)
-      return { frame, slots, left, score: total }
+      return { frame, slots, left, taken, score: total }
     })
     .sort((a, b) => b.score - a.score)
 }

@@ -53,7 +53,7 @@ export function override(
   frame: Frame,
   before: Slots,
   tokens: readonly Token[],
-  { names, asked }: { names: Names; asked?: string },
+  { names, asked, nowMs }: { names: Names; asked?: string; nowMs: number },
 ): Slots | undefined {
   const reader = createReader(tokens, names, [])
   const slots: Slots = { ...before }
@@ -114,7 +114,7 @@ export function override(
     if (reader.tokens.some((token) => has(token, 'SPOT'))) slots.venue = 'spot'
   }
   if (frame.slots.includes('timeframe')) readTimeframe(reader, slots)
-  if (frame.slots.includes('period')) readPeriod(reader, slots)
+  if (frame.slots.includes('period')) readPeriod(reader, slots, nowMs)
   for (const name of Object.keys(slots))
     if (!frame.slots.includes(name) && before[name] === undefined) delete slots[name]
   if (leftOver(reader).length > 0) return undefined

@@ -36,7 +36,13 @@ const bySaid =
     if (value !== undefined) slots[slot] = value
   }
 
-const readAnyVenue = bySaid('venue', { PERP: 'perp', SPOT: 'spot', EARN: 'earn', EARNED: 'earn' })
+const readAnyVenue = bySaid('venue', {
+  PERP: 'perp',
+  SPOT: 'spot',
+  EARN: 'earn',
+  EARNED: 'earn',
+  FILLWORD: 'fills',
+})
 const saysBothVenues = (reader: Reader): boolean => present(reader, 'PERP') && present(reader, 'SPOT')
 
 /** Reads the venue; `perp orders or spot orders` are the orders of both venues, so that the slot stays empty. */
@@ -63,6 +69,19 @@ function readCount(reader: Reader, slots: Slots): void {
 }
 
 const readChain: SlotReader = (reader, slots) => assets.readChains(reader, slots, { moves: false })
+
+/** Reads a chain that no coin is called like. */
+function readPlainChain(reader: Reader, slots: Slots): void {
+  const at = indexWhere(
+    reader,
+    (token, index) =>
+      token.chain !== undefined && token.asset === undefined && chainAt(reader, index) !== undefined,
+  )
+  const chain = reader.tokens[at]?.chain
+  if (!chain) return
+  take(reader, at)
+  slots.chain = chain.id
+}
 
 /** Reads a chain, even if a word names the chain without a preposition, as in `my solana address`. */
 function readAnyChain(reader: Reader, slots: Slots): void {
@@ -115,6 +134,18 @@ function readOrderSide(reader: Reader, slots: Slots): void {
   for (const at of assets.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
   if (slots.price !== undefined && slots.condition === undefined && slots.side !== undefined)
     slots.condition = slots.side === 'buy' ? 'lte' : 'gte'
+}
+
+/** Reads an amount to be valued, of dollars or of the asset behind it. */
+function readWorthAmount(reader: Reader, slots: Slots): void {
+  const amount = amounts.findAmount(reader)
+  if (!amount || (amount.kind !== 'usd' && amount.kind !== 'token')) return
+  take(reader, amount.at)
+  slots.amount = amount.text.endsWith(` ${dollarSymbol}`)
+    ? amount.text.replace(dollarSymbol, 'usd')
+    : amount.text
+  for (const at of assets.assetPositions(reader))
+    if (reader.tokens[at]?.asset?.symbol === dollarSymbol) take(reader, at)
 }
 
 function readCloseAmount(reader: Reader, slots: Slots): void {
@@ -186,8 +217,10 @@ export const slotReaders = {
   bridge_amount: readBridgeAmount,
   close_amount: readCloseAmount,
   order_side: readOrderSide,
+  worth_amount: readWorthAmount,
   side: readSide,
   chain: readAnyChain,
+  plain_chain: readPlainChain,
   chains: (reader, slots) => assets.readChains(reader, slots, { moves: true }),
   chains_same: readChain,
   moving_chains_back: readChainsBack,
@@ -206,6 +239,7 @@ export const slotReaders = {
   everything: readEverything,
   count: readCount,
   one: readOne,
+  spot_said: bySaid('venue', { SPOT: 'spot' }),
   sort: bySaid('sort', {
     FUNDING: 'funding',
     INTEREST: 'open_interest',
@@ -221,9 +255,15 @@ export const slotReaders = {
     const topic = Object.keys(topics).find((name) => present(reader, ...(topics[name]?.concepts ?? [])))
     if (topic !== undefined) slots.topic = topic
   },
+  grouping: bySaid('by', {
+    TRANSIT: 'pending',
+    BYCHAIN: 'chain',
+    BYASSET: 'asset',
+    STABLES: 'asset',
+  }),
   portfolio_venue: (reader, slots, nowMs) => {
     if (saysBothVenues(reader)) slots.venue = 'all'
-    else bySaid('venue', { PERP: 'perp', SPOT: 'spot', PORTFOLIO: 'all' })(reader, slots, nowMs)
+    else bySaid('venue', { PERP: 'perp', SPOT: 'spot' })(reader, slots, nowMs)
   },
   limit_field: bySaid('field', {
     APPROVALABOVE: 'approval_above',

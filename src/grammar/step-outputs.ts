@@ -9,7 +9,7 @@ export type StepOutput = {
   /** The input of the call. */
   input?: JsonObject
   /** The failure of the call; `output` is null then. */
-  fault?: { code: string; detail: string }
+  fault?: { code: string; detail: string; isChange?: boolean }
 }
 export type Outputs = Readonly<Record<string, StepOutput>>
 

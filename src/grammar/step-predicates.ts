@@ -43,25 +43,35 @@ const isOnlyAtSpot = (symbol: string | undefined, names: Names): boolean => {
   return asset?.spot === true && asset.tokens.length === 0
 }
 
-const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; spot: boolean } => {
-  if (slots.id !== undefined) return { chain: slots.id.includes('-'), perp: false, spot: false }
-  if (slots.venue === 'perp' || slots.venue === 'spot')
-    return { chain: false, perp: slots.venue === 'perp', spot: slots.venue === 'spot' }
-  if (slots.venue !== undefined) return { chain: true, perp: false, spot: false }
-  const asset = assetNamed(slots.asset, names)
-  return { chain: !asset || asset.tokens.length > 0, perp: !asset || asset.perp, spot: !asset || asset.spot }
-}
 const isVenueId = ({ id }: Slots): boolean => id !== undefined && !id.includes('-')
+const isOfVenue = ({ venue }: Slots): boolean => venue === 'perp' || venue === 'spot'
+/** Whether a cancel means only limit orders or only stops, which are then cancelled one by one. */
+const isOfKind = ({ venue }: Slots): boolean => venue === 'limit' || venue === 'hook'
+
 /**
- * Whether the waiting orders of an asset are read before a cancel: the plan then cancels only at venues where orders
- * wait, and asks the user if the message means one order and several wait.
+ * The places whose waiting orders are read before a cancel. It then cancels only where orders wait, names the places where
+ * none does, and asks if the message means one order and several wait.
  */
-const isOfAsset = ({ asset, venue, id, one }: Slots): boolean =>
-  asset !== undefined && (venue === undefined || one !== undefined) && id === undefined
+const looks = (slots: Slots): { chain: boolean; perp: boolean; spot: boolean } => {
+  if (slots.id !== undefined) {
+    const isAtVenue = isVenueId(slots) && slots.venue === undefined
+    return { chain: false, perp: isAtVenue, spot: isAtVenue }
+  }
+  const isAtVenue = slots.chain === undefined
+  return {
+    chain: !isOfVenue(slots),
+    perp: isAtVenue && slots.venue !== 'spot',
+    spot: isAtVenue && slots.venue !== 'perp',
+  }
+}
+
+/** Whether the user said a time: profit of a time is what was realised in it. */
+const isBounded = ({ period }: Slots): boolean => period !== undefined && period !== 'all'
 
 export const conditions = {
   some_perp: (slots, names) => listed(slots, names).some(({ perp }) => perp),
-  some_spot_alone: (slots, names) => listed(slots, names).some(({ perp, spot }) => spot && !perp),
+  some_spot_alone: (slots, names) =>
+    listed(slots, names).some(({ perp, spot }) => spot && (!perp || slots.venue === 'spot')),
   some_unlisted: (slots, names) => listed(slots, names).some(({ perp, spot }) => !spot && !perp),
   needs_holdings: (slots, names) => isShare(slots.amount) || startChains(slots, names).length !== 1,
   needs_perp_price: (slots, names) =>
@@ -72,37 +82,38 @@ export const conditions = {
   },
   needs_hook_chain: (slots, names) =>
     slots.chain === undefined && assetNamed(slots.asset, names)?.tokens.length !== 1,
-  spot_venue: venueIs('spot'),
+  spot_venue: venueIs('spot', 'fills'),
   not_spot_venue: ({ venue }) => venue !== 'spot',
-  perp_venue: venueIs('perp'),
+  perp_venue: venueIs('perp', 'fills'),
   earn_venue: venueIs('earn'),
   not_earn_venue: ({ venue }) => venue !== 'earn',
   limit_venue: venueIs('limit'),
   no_venue: venueIs(undefined),
+  unbounded_no_venue: (slots) => slots.venue === undefined && !isBounded(slots),
+  unbounded_not_earn_venue: (slots) => slots.venue !== 'earn' && slots.venue !== 'fills' && !isBounded(slots),
+  bounded_perp: (slots) => isBounded(slots) && (slots.venue === undefined || slots.venue === 'perp'),
+  bounded_spot: (slots) => isBounded(slots) && (slots.venue === undefined || slots.venue === 'spot'),
   wallet_venue: ({ venue, asset }, names) =>
     venue === 'all' || (venue === undefined && !isOnlyAtSpot(asset, names)),
   perp_or_all_venue: venueIs('perp', 'all'),
   spot_or_all_venue: ({ venue, asset }, names) =>
     venue === 'spot' || venue === 'all' || (venue === undefined && isOnlyAtSpot(asset, names)),
-  perp_or_no_venue: venueIs('perp', undefined),
-  spot_or_no_venue: venueIs('spot', undefined),
+  perp_or_no_venue: venueIs('perp', 'limit', 'hook', undefined),
+  spot_or_no_venue: venueIs('spot', 'limit', 'hook', undefined),
   hook_or_no_venue: venueIs('hook', undefined),
   amount_is_share: ({ amount }) => isShare(amount),
   amount_is_part: ({ amount }) => isShare(amount) && amount !== 'rest' && amount !== 'all',
   amount_is_share_now: ({ amount }) => isShare(amount) && amount !== 'rest',
   has_id: ({ id }) => id !== undefined,
   has_no_id: ({ id }) => id === undefined,
-  cancels_outstanding: (slots, names) => cancels(slots, names).chain,
-  cancels_some_outstanding: (slots, names) =>
-    cancels(slots, names).chain &&
-    slots.id === undefined &&
-    (slots.asset !== undefined || slots.venue !== undefined),
-  cancels_perp: (slots, names) => cancels(slots, names).perp,
-  cancels_spot: (slots, names) => cancels(slots, names).spot,
-  cancels_perp_of_asset: (slots, names) =>
-    (isOfAsset(slots) && cancels(slots, names).perp) || (isVenueId(slots) && slots.venue === undefined),
-  cancels_spot_of_asset: (slots, names) =>
-    (isOfAsset(slots) && cancels(slots, names).spot) || (isVenueId(slots) && slots.venue === undefined),
+  looks_on_chains: (slots) => looks(slots).chain,
+  looks_at_perps: (slots) => looks(slots).perp,
+  looks_at_spot: (slots) => looks(slots).spot,
+  cancels_outstanding: (slots) => looks(slots).chain || slots.id?.includes('-') === true,
+  cancels_perp: (slots) => looks(slots).perp && slots.id === undefined && !isOfKind(slots),
+  cancels_spot: (slots) => looks(slots).spot && slots.id === undefined && !isOfKind(slots),
+  cancels_perp_of_kind: (slots) => looks(slots).perp && slots.id === undefined && isOfKind(slots),
+  cancels_spot_of_kind: (slots) => looks(slots).spot && slots.id === undefined && isOfKind(slots),
   cancels_perp_id: (slots) => isVenueId(slots) && slots.venue !== 'spot',
   cancels_spot_id: (slots) => isVenueId(slots) && slots.venue !== 'perp',
 } satisfies Record<string, Condition>

@@ -6,6 +6,9 @@ import { formula, slot, step } from './step-builders.ts'
 export const holdings = step('holdings', 'wallets_holdings')
 export const perpOrders = step('orders', 'perp_orders')
 export const spotOrders = step('spot', 'spot_venue_orders')
+const fills = { asset: slot('asset'), limit: formula('fills_limit') }
+export const perpFills = step('fills', 'perp_fills', fills)
+export const spotFills = step('spot_fills', 'spot_venue_fills', fills)
 export const outstanding = step('outstanding', 'outstanding_orders_list')
 export const perpMarkets = step('perp', 'perp_markets')
 export const spotMarkets = step('spot', 'spot_venue_markets')

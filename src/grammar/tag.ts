@@ -18,6 +18,8 @@ export type Token = {
   quantity?: Quantity
   /** True if the token's symbol is an English word too, and nothing says that it is meant as a symbol. */
   isCommon?: true
+  /** True if a word that may be an order names something here: `short` in `my sol short`. */
+  isNoun?: true
   /** True if a typing error in the token was corrected. */
   isGuess?: true
 }
@@ -141,6 +143,22 @@ export function tag(lexemes: readonly Lexeme[], vocabulary: Vocabulary): Token[]
     }
   }
   return tokens
+}
+
+const articles = ['the', 'this', 'that']
+
+/**
+ * Marks the sides of positions that are there already: in `my sol short` and `the eth long` the last word names a
+ * position, and orders nothing.
+ */
+export function withNouns(tokens: readonly Token[]): Token[] {
+  return tokens.map((token, at) => {
+    if (!has(token, 'LONG', 'SHORT')) return token
+    const before = tokens[at - 1]
+    const earlier = before?.asset === undefined ? before : tokens[at - 2]
+    const isOwned = has(earlier, 'MINE') || articles.includes(earlier?.words ?? '')
+    return isOwned ? { ...token, isNoun: true } : token
+  })
 }
 
 export const has = (token: Token | undefined, ...concepts: readonly Concept[]): boolean =>

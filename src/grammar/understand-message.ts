@@ -5,9 +5,19 @@ import { type Found, interpret } from './interpret-clause.ts'
 import { meaningOfReply } from './interpret-reply.ts'
 import { lex } from './lex.ts'
 import type { Registry } from './operation-registry.ts'
-import { type Token, tag } from './tag.ts'
+import { type Token, tag, withNouns } from './tag.ts'
 import type { ThreadState } from './thread-memory.ts'
-import { type Intent, isQuiet, note, nothing, type Understanding } from './understanding.ts'
+import {
+  type Intent,
+  isBlocking,
+  isQuiet,
+  type Note,
+  note,
+  nothing,
+  partly,
+  type Understanding,
+} from './understanding.ts'
+import { clauseText } from './unread-words.ts'
 
 const mutationsMax = 5
 /** The most tokens of an order: an order is short, and a longer text was pasted and is not the user's own order. */
@@ -24,7 +34,7 @@ type ThreadContext = { nowMs: number; state: ThreadState }
 
 export function splitMessage(message: string, { vocabulary }: Pick<Registry, 'vocabulary'>): MessageText {
   const { lexemes, text, isCut } = lex(message)
-  const tokens = tag(lexemes, vocabulary)
+  const tokens = withNouns(tag(lexemes, vocabulary))
   return { text, isCut, tokens, clauses: clausesOf(tokens) }
 }
 
@@ -43,12 +53,12 @@ export function understandText(
   if (tokens.every(({ kind }) => kind === 'mark')) return { ...nothing, notes: [note('not_understood')] }
   const short = meaningOfReply({ tokens, text, nowMs, state, registry })
   if (short) return short
-  const found: Found[] = []
+  const found: (Found & { clause: Clause })[] = []
   const before: Intent[] = []
   const isLong = isCut || tokens.length > orderTokensMax
   for (const clause of clauses) {
     const part = interpret(clause, { nowMs, state, registry, before, isLong })
-    found.push(part)
+    found.push({ ...part, clause })
     if (part.intent) before.push(part.intent)
   }
   return collect(found)
@@ -56,7 +66,15 @@ export function understandText(
 
 const isTalk = ({ name }: Intent): boolean => frameOf(name)?.talk !== undefined
 
-function collect(found: readonly Found[]): Understanding {
+/** Says which part of a message is not answered, beside the parts that are. */
+function partlyNotes(found: readonly (Found & { clause: Clause })[]): Note[] {
+  const left = found.flatMap(({ unread, note: own, clause }) =>
+    own && isQuiet(own) ? [clauseText(clause)] : (unread ?? []),
+  )
+  return left.length === 0 ? [] : [partly(left.join(', '))]
+}
+
+function collect(found: readonly (Found & { clause: Clause })[]): Understanding {
   const intents = found.flatMap(({ intent }) => intent ?? [])
   const reads = intents.filter((intent) => !isMutating(intent))
   const ask = found.find((each) => each.ask)?.ask ?? null
@@ -65,13 +83,16 @@ function collect(found: readonly Found[]): Understanding {
   if (intents.length - reads.length > mutationsMax)
     return { intents: reads, ask: null, refusal, notes: [...notes, note('too_many')] }
   // No order of a message runs while a part of the message is open, refused or not understood.
-  const isOpen = ask !== null || refusal !== null || notes.some((each) => !isQuiet(each))
+  const isOpen = ask !== null || refusal !== null || notes.some(isBlocking)
   const sure = isOpen ? reads : intents
   const shown = sure.length > 1 || refusal || ask ? sure.filter((intent) => !isTalk(intent)) : sure
   return {
     intents: shown.length > 0 || refusal || ask ? shown : sure,
     ask,
     refusal,
-    notes: intents.length > 0 || ask || refusal ? notes.filter((each) => !isQuiet(each)) : notes,
+    notes:
+      intents.length > 0 || ask || refusal
+        ? [...notes.filter((each) => !isQuiet(each)), ...(shown.length > 0 ? partlyNotes(found) : [])]
+        : notes,
   }
 }

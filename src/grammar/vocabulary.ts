@@ -1,7 +1,7 @@
 import { editDistance } from '#kernel/contract/nearest-names.ts'
 import type { Named, Names } from './asset-and-chain-names.ts'
 import { concepts } from './english/lexicon.ts'
-import { commonSymbols, contractions, plainWords } from './english/word-lists.ts'
+import { commonSymbols, contractions, offTopicWords, plainWords } from './english/word-lists.ts'
 import type { Concept } from './feature-rules.ts'
 
 /** The vocabulary has phrases by their first word, and corrects words with a typing error. */
@@ -87,6 +87,6 @@ export function createVocabulary(names: Names): Vocabulary {
   return {
     byFirstWord,
     corrected: createCorrection(correctable),
-    isKnown: (word) => words.has(word) || plainWords.has(word) || named.has(word),
+    isKnown: (word) => words.has(word) || plainWords.has(word) || offTopicWords.has(word) || named.has(word),
   }
 }

@@ -136,7 +136,7 @@ describe('the budget of chats', () => {
     })
     assert.match(
       textOf(events),
-      /Money is on hold: the database was restored from a backup; nothing was sent$/,
+      /Money is on hold: the database was restored from a backup; nothing was sent\. /,
     )
     const { credits_used, credits_remaining } = events.at(-1)!.data as Record<string, number>
     assert.deepEqual([credits_used, credits_remaining, await credits()], [0, before, before])

@@ -247,7 +247,7 @@ describe('reports and analyses in a chat', () => {
 
   test('the default agent names the one that draws, and an agent for markets answers other questions, too', async () => {
     const routed = await ask('draw hype on the 4h', 'ProAgent')
-    assert.match(routed.answer, /answered by MarketAnalyzerAgent/)
+    assert.match(routed.answer, /Choose MarketAnalyzerAgent for the same question/)
     assert.deepEqual(routed.files, [])
     const holdings = await ask('what do i hold on base', 'MarketAnalyzerAgent')
     assert.match(holdings.answer, /10,000 USDC on Base/)

@@ -47,7 +47,7 @@ describe('a chat, from a question to a trade', () => {
       ['price of eth', 'perp_markets', /^ETH: [\d,.]+ USD/],
       ['credits left?', 'credits_available', /^197 credits are left\.$/],
       ['what can you do', undefined, /examples of what can be said/],
-      ['draw hype on the 4h', undefined, /answered by MarketAnalyzerAgent/],
+      ['draw hype on the 4h', undefined, /Choose MarketAnalyzerAgent for the same question/],
     ] as const) {
       const got = await ask(agent, query)
       assert.match(got.answer, answer)

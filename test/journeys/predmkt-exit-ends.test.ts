@@ -95,7 +95,8 @@ describe('ends of exits of purchases', () => {
       const purchase = { outcome_id, side: 'BUY', order_type: 'FOK', amount_usd: '8' }
       const exits = { take_profit_price: '0.6', stop_loss_price: '0.2' }
       const bought = await accept(ada, '/predmkt/order', { ...purchase, ...exits })
-      const matched = `select count(*) from prediction_fill f join prediction_order o using (order_id) where o.task_id = $1`
+      const matched = `select count(*) from prediction_fill f join prediction_order o using (order_id)
+        where o.task_id = $1 and o.status not in ('signed', 'live')`
       await eventually(
         async () => (await countOf(matched, [bought.task_id])) > 0 || undefined,
         'it has matched',

@@ -8,10 +8,17 @@ const cleanText = ['src/agent/model/clean-text.test.ts']
 const sentences = ['src/agent/model/sentence-splitter.test.ts']
 const injections = ['test/proof/agent/injected-tools.test.ts']
 const recommendationTexts = ['test/proof/agent/recommendation-text.test.ts']
+const honestAnswers = ['test/proof/agent/honest-answers.test.ts']
 const credits = ['test/chat/credits.test.ts']
 
 /** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
 export const chatMutations = [
+  ...mutationsOf('src/features/chat/tool-runner.ts', honestAnswers, [
+    ['await throwIfRefused(deps, tool, call.input)', '', 'what the gateway refuses is recommended'],
+  ]),
+  ...mutationsOf('src/grammar/interpret-clause.ts', honestAnswers, [
+    ['...(unread !== undefined && { unread })', '', 'an answer is silent about what it has not read'],
+  ]),
   ...mutationsOf('src/durable/run/runner.ts', images, [
     ['if (isResumable) lost.abort()', 'lost.abort()', 'an instance that stops has images made twice'],
   ]),

@@ -53,8 +53,8 @@ export const creditMutations = [
         'a pack gives one credit too many',
       ],
       [
-        'const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n\n  if (available >= amountUnits)',
-        'const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n\n  if (totalUnits > 0n)',
+        'if (freeUnits >= requiredUnits) return { totalUnits, version }',
+        'if (totalUnits > 0n) return { totalUnits, version }',
         'a payment is accepted without the coins for it',
       ],
     ],

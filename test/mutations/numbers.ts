@@ -3,6 +3,22 @@ import { mutationsOf } from './mutation.ts'
 /** Decimals, units, rounding, and the ticks and lots of prices and sizes. */
 export const numberMutations = [
   ...mutationsOf(
+    'src/features/portfolio/sums.ts',
+    ['src/features/portfolio/sums.test.ts'],
+    [
+      [
+        'others = sums.slice(assetsMax)',
+        'others = sums.slice(assetsMax + 1)',
+        'an asset is in no sum of a portfolio',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/portfolio/in-flight.ts',
+    ['src/features/portfolio/in-flight.test.ts'],
+    [['if (arrived.length > 0) return nothing', '', 'money that has arrived counts twice']],
+  ),
+  ...mutationsOf(
     'src/kernel/money/money.ts',
     ['src/kernel/money/money.test.ts'],
     [

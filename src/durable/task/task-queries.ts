@@ -43,7 +43,7 @@ async function countUpToMax(pool: Queryable, matching: string, values: unknown[]
   return row?.n ?? 0
 }
 
-type TaskFilter = { status?: TaskStatus; kind?: string; parentId?: string }
+type TaskFilter = { status?: TaskStatus; kind?: string; parentId?: string; isWithoutChats?: boolean }
 
 /** Selects the ids of user $1's tasks, newest first, and only those of the kind or the parent if these are given. */
 function matchingSql(filter: TaskFilter): { matching: string; values: string[] } {
@@ -58,7 +58,13 @@ function matchingSql(filter: TaskFilter): { matching: string; values: string[] }
 }
 
 /** Selects the ids of user $1's tasks by status and kind; the kind is parameter $2. */
-function matchingOfUser({ status, kind }: TaskFilter): string {
+function matchingOfUser({ status, kind, isWithoutChats }: TaskFilter): string {
+  // Answers of chats can be most of a user's tasks, so others are searched among so many of the newest tasks.
+  if (isWithoutChats && kind === undefined) {
+    const ofStatus = status === undefined ? '' : `and status = '${status}'`
+    const newest = `select id, kind from task where user_id = $1 ${ofStatus} order by id desc limit ${searchedMax}`
+    return `select id from (${newest}) searched where kind <> 'chat' order by id desc`
+  }
   // The range and the order by kind fit only the index by kind, so the planner does not scan tasks of other kinds.
   const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
   if (status === undefined)
@@ -99,7 +105,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       const { matching, values: rest } = matchingSql(filter)
       const values = [userId, ...rest]
       const next = values.length + 1
-      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''} ${filter.parentId ?? ''}`
+      const counted = `${userId} ${filter.isWithoutChats ?? ''} ${filter.status ?? ''} ${filter.kind ?? ''} ${filter.parentId ?? ''}`
       const [rows, total] = await Promise.all([
         // An index-only scan finds the page, so only the rows of the page are read.
         query<Task>(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventLine } from './event-line.ts'
+import { createChangeLines, eventLine } from './event-line.ts'
 
 const created_at = new Date(2026, 0, 31, 9, 5, 7).toISOString()
 const task = {
@@ -60,4 +60,16 @@ test('other events say what they are about', () => {
     eventOf('funding.paid', { asset: 'BTC', amount_usd: '-0.25', rate: '0' }),
     '09:05:07  funding paid  BTC -$0.25',
   )
+})
+
+test('a change that would say the same again of its task has no line', () => {
+  const lineOf = createChangeLines()
+  const line = (type: string, data: object) => lineOf({ type, data, created_at }, new Date(created_at))
+  const running = { ...task, task_id: 'one', status: 'running', outcome: null, balance_changes: [] }
+  assert.equal(line('task.created', running), '09:05:07  swap  running')
+  assert.equal(line('task.updated', { ...running, message: 'Confirming' }), undefined)
+  assert.equal(line('task.created', { ...running, task_id: 'two' }), '09:05:07  swap  running')
+  const progress = { step: 1, of: 2, text: 'Moving 49 USDC' }
+  assert.match(line('task.updated', { ...running, progress }) ?? '', /step 1 of 2/)
+  assert.match(line('task.completed', { ...task, task_id: 'one' }) ?? '', /completed, executed/)
 })

@@ -29,12 +29,32 @@ const describing = [
 export const isEvent = (value: unknown): value is Fields =>
   isObject(value) && 'type' in value && 'created_at' in value && isObject(value.data)
 
-export function eventLine(event: unknown, now = new Date()): string {
-  const { type, data, created_at } = (isObject(event) ? event : {}) as Fields
+export const eventLine = (event: unknown, now = new Date()): string =>
+  lineOf((isObject(event) ? event : {}) as Fields, now).join('  ')
+
+function lineOf({ type, data, created_at }: Fields, now: Date): string[] {
   const fields = isObject(data) ? data : {}
   const isTask = String(type).startsWith('task.')
   const parts = isTask ? taskParts(fields) : [words(String(type).replace('.', ' ')), describedText(fields)]
-  return [clockText(created_at, now), ...parts].filter((part) => part !== '').join('  ')
+  return [clockText(created_at, now), ...parts].filter((part) => part !== '')
+}
+
+/**
+ * Returns a function that prints an event, or undefined where the last line of the same task said the same: a task
+ * reports more changes than a person sees, such as a signature between two states that are both called running.
+ */
+export function createChangeLines(): (event: unknown, now?: Date) => string | undefined {
+  const said = new Map<unknown, string>()
+  return (event, now = new Date()) => {
+    const fields = (isObject(event) ? event : {}) as Fields
+    const [time, ...parts] = lineOf(fields, now)
+    const text = parts.join('  ')
+    const id = isObject(fields.data) ? fields.data.task_id : undefined
+    if (id !== undefined && said.get(id) === text) return undefined
+    if (fields.type === 'task.created' || fields.type === 'task.updated') said.set(id, text)
+    else said.delete(id)
+    return [time, ...parts].join('  ')
+  }
 }
 
 function taskParts(task: Fields): string[] {

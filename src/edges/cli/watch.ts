@@ -4,7 +4,7 @@ import { isJson } from './answer-text.ts'
 import { clientOf, printAnswer } from './call-operation.ts'
 import { isObject } from './cell-text.ts'
 import { commands } from './commands.ts'
-import { eventLine } from './event-line.ts'
+import { createChangeLines } from './event-line.ts'
 import { exitCodes } from './exit-codes.ts'
 import { countOf, type Options } from './operation-input.ts'
 import { formOf } from './output-form.ts'
@@ -25,6 +25,7 @@ export async function watchTasks(terminal: Terminal, options: Options): Promise<
   let left = countOf('--items', options.items) ?? Number.POSITIVE_INFINITY
   // The time of the gateway, because the clock of this machine may differ.
   const from = isProgram || after !== undefined ? '' : (await client.discovery.health()).time
+  const lineOf = createChangeLines()
   let wasOpen = false
   const input = { types: taskEvents, ...(after !== undefined && { after: String(after) }) }
   const events = client.notifications.stream(input, {
@@ -41,7 +42,11 @@ export async function watchTasks(terminal: Terminal, options: Options): Promise<
     if (isProgram) terminal.out(`${JSON.stringify(event)}\n`)
     else if (event.event === 'reset') terminal.err('portico: events in between are no longer stored\n')
     else if (isObject(event.data) && event.data.created_at < from) continue
-    else terminal.out(`${cut(eventLine(event.data), terminal.width ?? Number.POSITIVE_INFINITY)}\n`)
+    else {
+      const line = lineOf(event.data)
+      if (line === undefined) continue
+      terminal.out(`${cut(line, terminal.width ?? Number.POSITIVE_INFINITY)}\n`)
+    }
     if (--left <= 0) break
   }
   return exitCodes.success

@@ -28,8 +28,8 @@ const specs: readonly PromptSpec[] = [
     tools: ['wallets_holdings'],
     arguments: [],
     text: () =>
-      'Review my portfolio. Read wallets_holdings, and perp_orders, spot_venue_orders and earn_positions where they are ' +
-      'available. Name my largest exposures, orders that are open, positions without a stop, and values that are stale. ' +
+      'Review my portfolio. Read wallets_holdings, and portfolio_show for the sums, perp_orders, spot_venue_orders and ' +
+      'earn_positions where they are available. Name my largest exposures, orders that are open, positions without a stop, and values that are stale. ' +
       'Move nothing.',
   },
   {

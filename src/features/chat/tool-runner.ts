@@ -1,4 +1,5 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -199,6 +200,7 @@ async function perform(
         return { result: { ok: true, output: withStarted(bounded(started.output), text), fetchedAt } }
       // Text that a tool returned may have asked for this call, because the user's words did not.
       if (!isAsked && (await taint.has())) throw notAsked(call.name)
+      await throwIfRefused(deps, tool, call.input)
       return propose(deps, parts, call, { tool, text, proposed, fetchedAt, notStarted: started })
     }
     const output = await deps.calls().call({
@@ -216,6 +218,35 @@ async function perform(
       result: { ok: false, code, message: messageOf(error), fetchedAt },
       isHeld: extras.reason === 'money_on_hold',
     }
+  }
+}
+
+/** These codes say that somebody else has to agree, or that the call may succeed a moment later. */
+const openCodes: readonly string[] = [
+  'approval_required',
+  'step_up_required',
+  'insufficient_scope',
+  'rate_limited',
+]
+const admitMs = 10_000
+
+/**
+ * Throws the fault with which the gateway would refuse what is about to be recommended: too much leverage, too little,
+ * more than there is. Where the gateway cannot say so in time, it is recommended. What was quoted was checked by that.
+ */
+async function throwIfRefused(
+  { calls, currentCaller }: ToolDeps,
+  { operation, hasDryRun }: Tool,
+  input: JsonObject,
+): Promise<void> {
+  if (hasDryRun) return
+  // A recommendation is accepted by a user, and not by a run of a schedule.
+  const { via: _run, ...caller } = await currentCaller()
+  try {
+    await withTimeLimit(calls().admit({ operation, input, caller }), admitMs)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    if (error.status < 500 && !openCodes.includes(error.code)) throw error
   }
 }
 

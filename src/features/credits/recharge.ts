@@ -1,5 +1,5 @@
-import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { Ledger } from '#durable/ledger/ledger.ts'
+import { readFreeUnits } from '#engines/free-units/free-units.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, implement, type Operation, taskOf } from '#kernel/contract/operation.ts'

@@ -1,5 +1,5 @@
 import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
-import { readFreeUnits } from '#durable/ledger/free-units.ts'
+import { readFreeUnits } from '#engines/free-units/free-units.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import type { SwapLegs } from '#features/swap/swap-as-leg.ts'
 import { conflict, exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'

@@ -1,4 +1,4 @@
-import { readFreeUnits } from '#durable/ledger/free-units.ts'
+import { readFreeUnits } from '#engines/free-units/free-units.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'

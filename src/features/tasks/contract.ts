@@ -41,6 +41,12 @@ export const contract = group('tasks', about, {
       parent_task_id: T.Optional(
         T.String({ format: 'uuid', maxLength: 36, description: 'Only tasks that this task has started' }),
       ),
+      chats: T.Optional(
+        T.Boolean({
+          default: true,
+          description: 'false leaves out the answers of chats, which are tasks, too',
+        }),
+      ),
       for_agent: ForAgent,
     }),
     faults: ['not_found'],

@@ -48,7 +48,10 @@ export const createTasks = ({ db, tasks, clock, publishOrders, view, sections }:
       return view(await tasks.find(userId, task_id))
     },
 
-    list: async ({ skip = 0, limit = 20, status, kind, parent_task_id: parentId, for_agent }, caller) => {
+    list: async (
+      { skip = 0, limit = 20, status, kind, parent_task_id: parentId, chats, for_agent },
+      caller,
+    ) => {
       const { userId } = await subjectOf(db, caller, for_agent)
       if (kind !== undefined) assertKind(kind, [...kindNamesOf(sections()), adoptedKind])
       const page = await tasks.list(userId, {
@@ -57,6 +60,7 @@ export const createTasks = ({ db, tasks, clock, publishOrders, view, sections }:
         ...(status && { status }),
         ...(kind && { kind }),
         ...(parentId && { parentId }),
+        ...(chats === false && { isWithoutChats: true }),
       })
       return { items: page.tasks.map(view), total: page.total, skip, limit }
     },

@@ -150,7 +150,7 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
   holdings: read('GET /v1/holdings', {
     summary: 'What your wallets hold on every chain, with prices where they are known',
     mainTool: {
-      text: 'Your portfolio: the balance of every token that your wallets hold, such as USDC on Base, with its worth in dollars. Money at the venue of perps and spot is in `perp_orders`, money in the vault in `earn_positions`.',
+      text: 'The balance of every token that your wallets hold, such as USDC on Base, with its worth in dollars. Take `portfolio_show` for all your money in one sum.',
       fields: { event: 'wallet-refresh reads the chains anew' },
     },
     description:

@@ -1,7 +1,7 @@
-import { readFreeUnits } from '#durable/ledger/free-units.ts'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
+import { readFreeUnits } from '#engines/free-units/free-units.ts'
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
 import { conflict, Fault, invalid } from '#kernel/contract/fault.ts'
@@ -148,7 +148,7 @@ const admitTransfer = (deps: TransferDeps) =>
   })
 
 async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: string | undefined) {
-  const { chain, token, isNative, action, amountUnits } = terms
+  const { chain, token, isNative, action, amountUnits: requiredUnits } = terms
   const { userId } = action
   const isEvm = chain.family === 'evm'
   const account = await (isEvm ? deps.evmAddressOf(userId) : deps.svmAddressOf(userId))
@@ -156,12 +156,11 @@ async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: strin
   const wallet: AccountRef = { owner: userId, asset: toAssetId(chain, token.address), subAccount: 'wallet' }
   const read = async () => {
     const readTotal = () => unitsOf(deps, { chain, token, isNative, account })
-    const requiredUnits = amountUnits
     const balance = await readFreeUnits(deps, { account: wallet, readTotal, requiredUnits })
     const { totalUnits, freeUnits, version } = balance
     if (freeUnits >= requiredUnits) return { totalUnits, version }
-    const named = { ...token, chainId: chain.id }
-    throw insufficientBalance(named, { what: 'The transfer', requiredUnits, availableUnits: freeUnits })
+    const shortage = { what: 'The transfer', requiredUnits, availableUnits: freeUnits }
+    throw insufficientBalance({ ...token, chainId: chain.id }, shortage)
   }
   const seen = { ...(await read()), reread: read }
   const tokenProgram =
@@ -172,7 +171,7 @@ async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: strin
     is_native: isNative,
     account,
     recipient: terms.recipient,
-    amount_units: String(amountUnits),
+    amount_units: String(requiredUnits),
     usd_micros: String(action.usdMicros),
     principal: action.principal ?? 'agent',
     token_program: tokenProgram,

@@ -17,7 +17,7 @@ export const talk = {
     'again|same|same again|the same|do the same|repeat|repeat that|once more|one more time|do that again|same thing|same trade|same for|the same for',
   OVERRIDE:
     'make it|make that|change it to|change that to|change to|use|rather|instead|actually|i meant|i mean|what about|how about|and for|and on|and in|but on|but for|only|no|sorry|not that|on second thought|and|or|with|try',
-  SHOW: 'show|show me|list|display|see|view|check|pull up|print|look up|fetch|let me see|which|lets see|list all',
+  SHOW: 'show|show me|list|display|see|view|check|pull up|print|look up|fetch|let me see|which|lets see|list all|tell me|let me know|give me a list of',
   ACTIVE: 'active|ready|enabled|live|set|complete',
   ACCOUNTWORD: 'account|side|wallet',
   LAST: 'last|latest|previous|most recent',

@@ -11,7 +11,7 @@ export const periods = {
   tf1h: 'hourly|hourly chart|on the hourly|hourly candles',
   tf1w: 'weekly|weekly chart|on the weekly|weekly candles',
   PAST_SPAN:
-    'last|past|over the last|over the past|in the last|in the past|during the last|for the last|previous|since',
+    'last|past|over the last|over the past|in the last|in the past|during the last|for the last|previous|since|do since',
   FUTURE:
     'later|tomorrow|tonight|next week|next month|later today|this evening|end of day|end of the week|end of week',
   TOMORROW: 'tomorrow',

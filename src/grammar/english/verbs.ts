@@ -1,9 +1,9 @@
 /** Verbs in the form that may begin an order, and their inflected forms, which never begin one. */
 
 export const verbs = {
-  BUY: 'buy|buy me|purchase|grab|pick up|get me|acquire|ape|ape into|scoop up|snag|get some|load up on|spend|invest|accumulate|bag me|stack',
-  SELL: 'sell|dump|offload|unload|get rid of|ditch|liquidate my|cash out|cash in|sell off',
-  BET: 'bet|wager|gamble|place a bet|put a bet|make a bet',
+  BUY: 'buy|buy me|purchase|grab|pick up|get me|acquire|ape|ape into|scoop up|snag|get some|load up on|spend|invest|accumulate|bag me|stack|market buy',
+  SELL: 'sell|dump|offload|unload|get rid of|ditch|liquidate my|cash out|cash in|sell off|market sell',
+  BET: 'bet|wager|gamble|place a bet|put a bet|make a bet|bet on',
   REDEEM: 'redeem|claim|collect',
   SWAP: 'swap|convert|exchange|trade|turn|flip|rotate|change',
   BRIDGE: 'bridge|bridge over',
@@ -33,7 +33,7 @@ export const verbs = {
     'set up|setup|prepare|enable|activate|get ready|get me ready|get me set up|provision|initialise|initialize|make ready|get started with',
   ASKAPPROVAL:
     'ask for approval|ask me before|require approval|require my approval|ask me above|ask me over|ask me for|ask before',
-  GIVE: 'give me|i want|i need|want|need',
+  GIVE: 'give me|i want|i need|want|need|get',
 }
 
 /** The inflected forms of the verbs, which are never an order. */

@@ -4,7 +4,12 @@ import { byWord, wordSet } from '#grammar/word-maps.ts'
 
 /** Plain words of English that name nothing in trading, so that they are never taken for misspelt words. */
 export const plainWords = wordSet(
-  'the a an and or but of to in on at for from with by as is are was were be been being i you he she we they me him her us my your his their our this that these those it its there here what which who whom when where why how all any some each every both few more most other such only own same so than too very can could will would shall should may might must do does did have has had having not no nor about after again before between during through under over above below up down out off then once just now also into onto per via until while because if else get got give given go goes going make made want wants need needs like know think see say said tell show check look find much many lot lots little less least best worst good bad big small high low new old first last next long short time day week month year today tomorrow yesterday please thanks really still ever never always often money cash thing things something anything nothing everything people person friend left right way around near without within against still quite pretty maybe back even well am let usual one two three four five six seven eight nine ten whole there their them started start using used use place happy since early late ago during yet enough able name number amount total size level side part kind type list line state point case fact house home work works team game play read write talk speak call called words word text message page site link color sea poem france capital country city water food music movie weather joke story book recipe sports football',
+  'the a an and or but of to in on at for from with by as is are was were be been being i you he she we they me him her us my your his their our this that these those it its there here what which who whom when where why how all any some each every both few more most other such only own same so than too very can could will would shall should may might must do does did have has had having not no nor about after again before between during through under over above below up down out off then once just now also into onto per via until while because if else get got give given go goes going make made want wants need needs like know think see say said tell show check look find much many lot lots little less least best worst good bad big small high low new old first last next long short time day week month year today tomorrow yesterday please thanks really still ever never always often money cash thing things something anything nothing everything people person friend left right way around near without within against still quite pretty maybe back even well am let usual one two three four five six seven eight nine ten whole there their them started start using used use place happy since early late ago during yet enough able name number amount total size level side part kind type list line state point case fact house home work works team game play read write talk speak call called words word text message page site link january february march april june july august september october november december among anywhere somewhere incl including include cents pays fill free',
+)
+
+/** Words of English that a question about something else than trading has. */
+export const offTopicWords = wordSet(
+  'color sea poem france capital country city water food music movie weather joke story book recipe sports football house home team game',
 )
 
 /**
@@ -90,7 +95,7 @@ export const contractions: ReadonlyMap<string, string> = byWord({
 })
 
 export const withoutPossessive = (word: string): string => word.replace(/'s?$/, '')
-export const isPlural = (words: string): boolean => words.endsWith('s')
+export const isPlural = (words: string): boolean => words.endsWith('s') && !words.endsWith('ss')
 
 /** A clause that begins with one of these words is a question. */
 export const questionWords = wordSet(
@@ -106,6 +111,8 @@ export const countingWords: ReadonlySet<string> = new Set(['any', 'many', 'much'
 export const placeWords = wordSet('wallet wallets side mainnet account')
 /** A leading word that does not belong to the name behind it. */
 export const leadingWords = /^(the|a|an|my) /
+export const months =
+  'january february march april may june july august september october november december'.split(' ')
 export const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
 
 /** Words of a message about a prediction market that say nothing about its question, so that they are not searched for. */

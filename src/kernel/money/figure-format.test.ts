@@ -13,6 +13,11 @@ test('figures are rounded half away from zero and have their unit', () => {
   assert.equal(printed('0.0000125', 'hourly'), '0.0013 % an hour')
   assert.equal(printed(35, 'bps'), '0.35 %')
   assert.equal(printed('1234567.5', 'size'), '1,234,567.5')
+  assert.equal(printed('24.924968937257461942', 'amount'), '24.9249')
+  assert.equal(printed('0.014242395009019272', 'amount'), '0.0142423')
+  assert.equal(printed('10075.129999', 'amount'), '10,075.12')
+  assert.equal(printed('150', 'amount'), '150')
+  assert.equal(printed('-0.000000000000000001', 'amount'), '\u22120.000000000000000001')
   assert.equal(printed(0.0000001, 'size'), '0.0000001')
 })
 

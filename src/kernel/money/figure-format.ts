@@ -4,7 +4,9 @@ import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from './money.ts'
 export type Format =
   | 'usd'
   | 'price'
+  | 'level'
   | 'size'
+  | 'amount'
   | 'percent'
   | 'fraction'
   | 'hourly'
@@ -12,6 +14,7 @@ export type Format =
   | 'count'
   | 'text'
   | 'kind'
+  | 'words'
   | 'time'
   | 'age'
   | 'days'
@@ -46,6 +49,19 @@ function priceText(value: string): string {
   const zeros = fraction.length - fraction.replace(/^0+/, '').length
   if (zeros === fraction.length) return rounded(value, 2)
   return rounded(value, Math.min(18, Math.max(2, zeros + 4)))
+}
+
+/**
+ * Prints an amount with six significant digits and at least two places, as far as it has them, rounded towards zero, so
+ * that nobody reads more than there is.
+ */
+function amountText(value: string): string {
+  const [left = '0', right = ''] = value.split('.')
+  const whole = left.replace('-', '')
+  const zeros = right.length - right.replace(/^0+/, '').length
+  const places = whole === '0' ? zeros + 6 : Math.max(2, 6 - whole.length)
+  const shown = right.slice(0, places).replace(/0+$/, '')
+  return shown === '' ? left : `${left}.${shown}`
 }
 
 const percent = (fraction: string, places: number): string =>
@@ -84,9 +100,12 @@ const words = (value: unknown): string | undefined => {
 const capital = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
+/** Prints a value; a level at which a position is liquidated may be none. */
 export function printed(value: unknown, format: Format): string | undefined {
   if (format === 'text' || format === 'time') return words(value)
-  if (format === 'kind') return capital(words(value)?.replaceAll('_', ' '))
+  if (format === 'words') return words(value)?.replaceAll('_', ' ')
+  if (format === 'kind') return capital(printed(value, 'words'))
+  if (format === 'level' && value === null) return 'no liquidation price'
   const decimal = decimalOf(value)
   if (decimal === undefined) return undefined
   switch (format) {
@@ -94,8 +113,12 @@ export function printed(value: unknown, format: Format): string | undefined {
       return `${signed(grouped(rounded(decimal, 2)))} USD`
     case 'price':
       return `${signed(grouped(priceText(decimal)))} USD`
+    case 'level':
+      return `liquidation at ${signed(grouped(priceText(decimal)))} USD`
     case 'size':
       return signed(grouped(decimal))
+    case 'amount':
+      return signed(grouped(amountText(decimal)))
     case 'percent':
       return `${signed(rounded(decimal, 2))} %`
     case 'fraction':

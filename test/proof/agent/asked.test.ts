@@ -6,21 +6,19 @@ import pg from 'pg'
 import { frameOf } from '#grammar/frames.ts'
 import { createRegistry } from '#grammar/operation-registry.ts'
 import { understand } from '#grammar/understand-message.ts'
-import { type NoteKind, noteTexts } from '#grammar/understanding.ts'
+import { noteTexts } from '#grammar/understanding.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { contracts } from '../../../src/contracts.ts'
-import { isEnd, readChat } from '../../chat/read-chat.ts'
-import { bearer, freshGateway } from '../../harness/gateway.ts'
-import type { SentEvent } from '../../harness/stream.ts'
+import { freshGateway } from '../../harness/gateway.ts'
 import { type AskedWorld, createAskedWorld } from './asked-world.ts'
 import { nowMs, type Row } from './corpus.ts'
 import { mistakesOf } from './figures-in-text.ts'
+import { type Answer, createFrontDoor, type Proposal } from './front-door.ts'
 import { grade, share } from './grade.ts'
 import { paraphrasesOf } from './paraphrases.ts'
 import { universe } from './universe.ts'
 import { type WorldFacts, worldFacts } from './world-facts.ts'
 
-type Proposal = { operation: string; input: Record<string, unknown> }
 type AskedRow = {
   kind: string
   text: string
@@ -32,21 +30,10 @@ type AskedRow = {
   figures: string[]
   proposes?: Proposal[]
   ask?: string
-  note?: NoteKind
+  note?: keyof typeof noteTexts
   says?: string
   /** It is an order, although nothing is left to do in this world. */
   acts?: true
-}
-type ThreadNotes = {
-  last?: { intent: string; slots: Record<string, string> }
-  pending?: { intent: string; slots: Record<string, string>; slot: string }
-}
-type Answer = {
-  text: string
-  plan: string
-  tools: string[]
-  proposals: Proposal[]
-  memory: ThreadNotes
 }
 type Verdict = { row: AskedRow; answer: Answer; result: 'right' | 'asked back' | 'wrong'; mistakes: string[] }
 
@@ -73,44 +60,11 @@ describe('questions of a user', () => {
     await gateway?.[Symbol.asyncDispose]()
   })
 
-  async function ask(query: string, thread_id?: string): Promise<{ events: SentEvent[]; threadId: string }> {
-    const events = await readChat({
-      url: gateway.url,
-      query,
-      headers: bearer(asked.person),
-      ...(thread_id !== undefined && { body: { thread_id } }),
-    })
-    const end = events.find(isEnd)
-    assert.equal(end?.event, 'done', `${query}: ${JSON.stringify(end)}`)
-    return { events, threadId: (events[0]!.data as { thread_id: string }).thread_id }
-  }
-
-  async function answerTo({ text, thread = [] }: AskedRow): Promise<Answer> {
-    let threadId: string | undefined
-    for (const earlier of thread) threadId = (await ask(earlier, threadId)).threadId
-    const { events, threadId: own } = await ask(facts.withAddresses(text), threadId)
-    const stored = await db.query<{ memory: ThreadNotes }>(
-      'select memory from chat_thread where thread_id = $1',
-      [own],
+  const answerTo = ({ text, thread }: AskedRow): Promise<Answer> =>
+    createFrontDoor({ url: gateway.url, person: asked.person, db }).answerTo(
+      facts.withAddresses(text),
+      thread,
     )
-    type Message = { recommendations: { action: Proposal | null }[] }
-    const { body } = await asked.person.call<Message[]>(`GET /v1/chat/threads/${own}`)
-    const dataOf = (name: string) =>
-      events.filter(({ event }) => event === name).map(({ data }) => data as Record<string, never>)
-    const started = dataOf('planning').find((each) => each.v4_event === 'plan_started')
-    return {
-      text: dataOf('answer')
-        .map((each) => String(each.text))
-        .join(''),
-      plan: started ? String((started.data as unknown as { text: string }).text) : '',
-      tools: dataOf('tool_call').map((each) => String((each.data as unknown as { name: string }).name)),
-      proposals: body.at(-1)!.recommendations.map(({ action }) => ({
-        operation: action!.operation,
-        input: action!.input,
-      })),
-      memory: stored.rows[0]?.memory ?? {},
-    }
-  }
 
   /** What the answer understood, as the thread remembers it and as the plan names it. */
   function misunderstandings({ intent, slots, ask: open, note }: AskedRow, { plan, memory, text }: Answer) {
@@ -191,7 +145,7 @@ describe('questions of a user', () => {
     }
     const isOpen =
       answer.memory.pending !== undefined ||
-      ['unclear', 'question'].some((kind) => answer.text === noteTexts[kind as NoteKind])
+      ['unclear', 'question'].some((kind) => answer.text === noteTexts[kind as keyof typeof noteTexts])
     const asksBack =
       row.ask === undefined && row.note === undefined && isOpen && answer.proposals.length === 0
     return {

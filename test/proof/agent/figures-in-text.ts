@@ -24,8 +24,18 @@ export const numbersOf = (line: string): string[] =>
     text.replaceAll(',', '').replace('\u2212', '-'),
   )
 
-/** Printed with at least two places or exactly, a number is the value rounded to its places. */
+/** Whether a number is the first digits of a value, six of them that count at least. */
+function isCut(printed: string, value: Decimal): boolean {
+  const [whole = '', fraction = ''] = value.split('.')
+  const digits = whole.replace('-', '')
+  const zeros = fraction.search(/[1-9]/)
+  const shown = digits === '0' ? zeros + 6 : Math.max(2, 6 - digits.length)
+  return printed === fromUnits(exact(`${whole}.${fraction.slice(0, shown)}0`), places)
+}
+
+/** Printed with at least two places, cut after six digits, or exactly, a number is the value rounded to its places. */
 export function isPrinted(printed: string, value: Decimal): boolean {
+  if (isCut(printed, value)) return true
   const shown = printed.split('.')[1]?.length ?? 0
   const off = exact(printed) - exact(value)
   const size = off < 0n ? -off : off

@@ -122,7 +122,7 @@ test('a share of a position is rounded down to its own decimals; all of it has n
   })
   assert.equal(
     problem('close my btc position', 'close', positions('ETH')),
-    'There is no open position in BTC.',
+    'There is no open position in BTC: ask "my positions" for those that are open.',
   )
 })
 
@@ -337,5 +337,8 @@ test('shares are sold by the words of their market, all of them or a part', () =
     outcome_id: 'No A rate cut?',
     amount_shares: '4',
   })
-  assert.equal(problem('sell my no shares on the election', 'sell', holding), 'You have no such shares')
+  assert.equal(
+    problem('sell my no shares on the election', 'sell', holding),
+    'You have no such shares: "my bets" lists what you have',
+  )
 })

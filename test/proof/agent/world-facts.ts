@@ -271,7 +271,7 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
         return [{ words: [`${a} on Base: unrealised`], numbers: [gain, div(paidUsd, held)] }]
       }
       case 'position': {
-        const { szi, entryPx, leverage, unrealizedPnl, liquidationPx } = await position(a)
+        const { szi, entryPx, leverage, unrealizedPnl, cumFunding, liquidationPx } = await position(a)
         const { markPx } = perp(a)
         return [
           {
@@ -282,6 +282,7 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
               markPx,
               String(leverage.value),
               unrealizedPnl,
+              cumFunding.sinceOpen,
               ...(liquidationPx === null ? [] : [liquidationPx]),
             ],
           },
@@ -307,6 +308,8 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
       }
       case 'hook':
         return [{ words: ['Stop loss on cbBTC'], numbers: ['80000', '100'] }]
+      case 'stop':
+        return [{ words: ['Stop loss on cbBTC at'], numbers: ['80000'] }]
       case 'limit':
         return [{ words: ['USDC for ETH at'], numbers: ['50', '2500'] }]
       case 'quote':

@@ -43,6 +43,7 @@ function normalised(value: unknown): unknown {
     if (isOwn && field !== null) return `<${name}>`
     if (name === 'balance_changes') return bySymbol(field)
     if (name === 'data') return withoutSlot(field)
+    if (name === 'parts' && Array.isArray(field)) return field.map(withoutSide)
     return name === 'fees' && Array.isArray(field) ? field.map(withoutGas) : field
   })
   for (const [form, name] of forms) text = text.replace(form, name)
@@ -52,6 +53,10 @@ function normalised(value: unknown): unknown {
 /** What the gateway pays at most depends on the price of gas. */
 const withoutGas = (fee: Json): Json =>
   fee.paid_by === 'gateway' ? { ...fee, amount: '<gas>', amount_usd: '<gas>' } : fee
+
+/** How much of the money at the venue lies on which side depends on a transfer between them, as `account_value_usd` does. */
+const withoutSide = (part: Json): Json =>
+  part.place === 'perp' || part.place === 'spot' ? { ...part, value_usd: '<side>', share: '<side>' } : part
 
 /** Whether a new task runs at once depends on the free slots of that moment. */
 const withoutSlot = (data: Json | null): unknown =>

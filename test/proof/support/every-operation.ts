@@ -88,6 +88,7 @@ export const journey: Step[] = [
   },
   { name: 'wallets_list' },
   { name: 'wallets_holdings' },
+  { name: 'portfolio_show' },
   { name: 'credits_available' },
   { name: 'credits_history' },
   { name: 'credits_packs' },

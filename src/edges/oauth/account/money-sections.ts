@@ -1,4 +1,5 @@
 import { escapeHtml } from '#edges/oauth/pages.ts'
+import { printed } from '#kernel/money/figure-format.ts'
 import { fromUnits, toFixedPoint } from '#kernel/money/money.ts'
 import { badgeOf, dollars, rowOf, sectionOf, softLine, timeOf, timeText } from './account-html.ts'
 import type { DoneTask, Money, SpotCoins, Wallet } from './account-reader.ts'
@@ -7,14 +8,7 @@ import type { DoneTask, Money, SpotCoins, Wallet } from './account-reader.ts'
 
 const rowsMax = 8
 
-const digitsShown = 6
-/** Cuts the digits after the sixth one behind the point, and never rounds an amount up. */
-const shownAmount = (amount: string): string => {
-  const [whole = '0', fraction = ''] = amount.split('.')
-  const shown = fraction.slice(0, digitsShown).replace(/0+$/, '')
-  if (shown === '' && /^-?0$/.test(whole) && /[1-9]/.test(fraction)) return `less than 0.${'0'.repeat(5)}1`
-  return `${whole.replace(/\B(?=(\d{3})+$)/g, ',')}${shown && `.${shown}`}`
-}
+const shownAmount = (amount: string): string => printed(amount, 'amount') ?? amount
 
 type Held = Money['holdings'][number]
 const isAtMarket = ({ kind, protocol }: Held): boolean => kind !== 'earn_share' && protocol !== null
@@ -156,7 +150,7 @@ export const payInSection = ({ wallets, chainName, isLocal }: PayIn): string =>
 
 const signed = (units: string, decimals: number): string => {
   const amount = fromUnits(BigInt(units), decimals)
-  return amount.startsWith('-') ? `−${shownAmount(amount.slice(1))}` : `+${shownAmount(amount)}`
+  return `${amount.startsWith('-') ? '' : '+'}${shownAmount(amount)}`
 }
 const changesOf = ({ balance_changes: changes }: DoneTask): string =>
   changes.map(({ amount, decimals, symbol }) => `${signed(amount, decimals)} ${symbol}`).join(', ')

@@ -37,10 +37,10 @@ test('a listed token is named by its symbol, any other one by its address first'
 test('the quote of the moment is named with its loss, and then the bounds of the next quote', () => {
   assert.equal(
     swapInto(weth).cost,
-    'Quoted now: 1.42345678 WETH, worth 4985.00 USD, 0.29 % less than what leaves, fees included. It is quoted anew when you approve: it does not run at a loss above 25 %, and at most 1 % less than the new quote arrives',
+    'Quoted now: 1.42345 WETH, worth 4985.00 USD, 0.29 % less than what leaves, fees included. It is quoted anew when you approve: it does not run at a loss above 25 %, and at most 1 % less than the new quote arrives',
   )
   assert.match(String(swapInto(weth, 2_500, 5_000_000_001n).cost), /worth 5000\.00 USD, fees included/)
-  assert.match(String(swapInto(weth, 2_500, null).cost), /^Quoted now: 1\.42345678 WETH, fees included/)
+  assert.match(String(swapInto(weth, 2_500, null).cost), /^Quoted now: 1\.42345 WETH, fees included/)
 })
 
 test('a loss beyond the default is named before everything else', () => {

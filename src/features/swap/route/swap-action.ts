@@ -1,6 +1,6 @@
 import type { TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { rounded } from '#kernel/money/figure-format.ts'
+import { printed, rounded } from '#kernel/money/figure-format.ts'
 import { fromUnits, fullBps, usdDecimals } from '#kernel/money/money.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import type { ActionTerms, PlannedAction } from '#kernel/task/policy-action.ts'
@@ -18,20 +18,12 @@ type Quoted = { amountOutUnits: bigint; outMicros: bigint | null }
 
 const hundredth = (bps: number): string => fromUnits(BigInt(bps), 2)
 
-/** The digits that a person compares: an approval is for the amount, and the quote is asked for again after it. */
-const quotedPlaces = 8
-const roundedDown = (units: bigint, decimals: number): string => {
-  const [whole = '0', fraction = ''] = fromUnits(units, decimals).split('.')
-  const shown = fraction.slice(0, quotedPlaces).replace(/0+$/, '')
-  return shown === '' ? whole : `${whole}.${shown}`
-}
-
 function quotedText(
   { destination, valueInMicros }: SwapTerms,
   { amountOutUnits, outMicros }: Quoted,
 ): string {
   const { symbol, decimals } = destination.token
-  const amount = `Quoted now: ${roundedDown(amountOutUnits, decimals)} ${symbol}`
+  const amount = `Quoted now: ${printed(fromUnits(amountOutUnits, decimals), 'amount')} ${symbol}`
   if (outMicros === null) return amount
   const worth = `${amount}, worth ${rounded(fromUnits(outMicros, usdDecimals), 2)} USD`
   if (valueInMicros === null || valueInMicros === 0n) return worth

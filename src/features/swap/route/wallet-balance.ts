@@ -1,4 +1,4 @@
-import { type FreeUnits, readFreeUnits } from '#durable/ledger/free-units.ts'
+import { type FreeUnits, readFreeUnits } from '#engines/free-units/free-units.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { TokenAt } from '#kernel/contract/token-ref.ts'

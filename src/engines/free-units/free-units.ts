@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { AccountRef } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Ledger } from './ledger.ts'
 
 export type FreeUnits = { totalUnits: bigint; heldUnits: bigint; freeUnits: bigint; version: bigint }
 type FreeUnitsRequest = {
