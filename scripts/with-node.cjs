@@ -25,15 +25,25 @@ function ownNode() {
 // The published package brings no Node, because most machines have one. npm keeps what it fetches in its own cache.
 function fetchedNode() {
   const version = require('../package.json').optionalDependencies[nodePackage]
-  console.error(`This needs Node 24, and this is ${process.version}: npm fetches ${nodePackage} ${version}, once.`)
-  try {
-    const words = ['exec', '--yes', `--package=${nodePackage}@${version}`, '--', 'node', '-p', 'process.execPath']
-    const stdio = ['ignore', 'pipe', 'inherit']
-    return execFileSync('npm', words, { encoding: 'utf8', stdio, shell: windows }).trim()
-  } catch {
-    console.error('npm could not fetch it. Install Node 24 or later: https://nodejs.org')
+  const needs = `Portico needs Node 24 or later, and this is ${process.version}`
+  const install = 'Install Node 24 or later: https://nodejs.org'
+  if (version === undefined) {
+    console.error(`${needs}. npm has none for ${process.platform}-${process.arch}. ${install}`)
     process.exit(1)
   }
+  console.error(`${needs}: npm fetches ${nodePackage} ${version}, and keeps it.`)
+  const quiet = ['--yes', '--loglevel=error', '--no-update-notifier']
+  const words = ['exec', ...quiet, `--package=${nodePackage}@${version}`, '--', 'node', '-p', 'process.execPath']
+  try {
+    const stdio = ['ignore', 'pipe', 'inherit']
+    const path = execFileSync('npm', words, { encoding: 'utf8', stdio, shell: windows }).trim()
+    // An npm that links no program of the package runs the machine's own Node instead.
+    if (path !== process.execPath) return path
+  } catch {
+    // What npm said is on the screen already.
+  }
+  console.error(`npm could not fetch it. ${install}`)
+  process.exit(1)
 }
 
 // The channel carries no messages: it closes when this process ends in whatever way, and the gateway then stops.
@@ -51,7 +61,7 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
     child.kill(signal)
   })
 child.on('error', (error) => {
-  console.error(error.message)
+  console.error(`The Node at ${node} does not start here: ${error.message}`)
   process.exitCode = 1
 })
 child.on('exit', (code, signal) => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { freshGateway, newAgent } from '../harness/gateway.ts'
+import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { createBrowser, password } from '../oauth/oauth-app.ts'
 import { receiveDeposits, silenceOneChain, stopOneChain } from './failing-chains.ts'
+import { setUp } from './predmkt-calls.ts'
+import { signedInPerson } from './signed-in.ts'
 import { type Person, personOf } from './users.ts'
-import { base, solana, type World, worldOf } from './world.ts'
+import { base, polygon, solana, type World, worldOf } from './world.ts'
 
 type Holding = Record<
   'chain_id' | 'symbol' | 'name' | 'token_address' | 'amount' | 'balance' | 'kind',
@@ -47,6 +50,20 @@ describe('holdings agree with the chains', () => {
   }
   const amountOf = ({ holdings }: Holdings, chainId: string, symbol: string) =>
     holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)?.amount
+
+  /** Signs in to the page of the account; the answer reads the figures at the head of its money. */
+  const openMoney = async ({ email }: { email: string }) => {
+    const browser = createBrowser()
+    const account = `${gateway.url}/oauth/account`
+    await browser.submit(await browser.open(account), 'sign-in', { email, password })
+    return async (): Promise<Record<string, string>> => {
+      const { html } = await browser.open(account)
+      const facts = /<h2 id="money">.*?<dl[^>]*>(.*?)<\/dl>/s.exec(html)?.[1] ?? ''
+      return Object.fromEntries(
+        [...facts.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, name, value]) => [name, value]),
+      )
+    }
+  }
 
   test('an external deposit shows, also in a wallet that was empty', async () => {
     await receiveDeposits({ url: gateway.url, world })
@@ -162,5 +179,39 @@ describe('holdings agree with the chains', () => {
     assert.equal(refused.status, 422)
     const [issue] = refused.body.detail
     assert.deepEqual([issue?.loc, issue?.type], [['query', 'chain_type'], 'literal_error'])
+  })
+
+  test('the page of the account names each place that does not answer, and leaves it out of the sum in words', async () => {
+    const person = await signedInPerson(gateway)
+    await setUp(person)
+    await world.fund(base, person.evm, 'USDC', '40')
+    const moneyOf = await openMoney(person)
+    const missing = 'did not answer; what is there is not counted'
+    const whole = await moneyOf()
+    assert.deepEqual(Object.keys(whole), ['Wallets and vault', 'Perpetuals'])
+    assert.match(whole['Wallets and vault']!, /^(39\.99|40\.0)\d* USD$/)
+
+    await world.fault('hyperliquid', { refuse: true })
+    const venueGone = await eventually(async () => {
+      const shown = await moneyOf()
+      return shown['Spot account'] === `The venue ${missing}` ? shown : undefined
+    }, 'no earlier answer of the venue is shown')
+    assert.equal(venueGone.Perpetuals, `The venue ${missing}`)
+    await world.heal()
+
+    await world.fault(`evm:${polygon}`, { refuse: true })
+    const earlier = await eventually(async () => {
+      const money = await moneyOf()
+      return money.Predictions === undefined ? undefined : money
+    }, 'the chain of the prediction market is missed')
+    assert.equal(earlier.Predictions, `The venue or its chain ${missing}`)
+    assert.match(
+      earlier.Polygon!,
+      /^The chain did not answer; what counts is what was there on .*\d\d:\d\d UTC$/,
+    )
+    assert.match(earlier['Wallets and vault']!, / USD, without Predictions, with earlier figures of Polygon$/)
+    // Another person's wallets were never read.
+    const strangers = await openMoney(await signedInPerson(gateway))
+    assert.equal((await strangers()).Polygon, `The chain ${missing}`)
   })
 })

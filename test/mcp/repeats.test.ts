@@ -38,6 +38,7 @@ async function callAndRepeat(name: string, input: Json): Promise<Json> {
     const again = await client.call(name, { ...input, ...(key && { idempotency_key: `${name}-${key}` }) })
     const error = errorOf(again)
     assert.equal(error?.code, 'possible_duplicate', JSON.stringify(again))
+    assert.equal(error.retryable, false, 'the same call is refused again')
     const named = (error?.details ?? {}) as Json
     assert.equal(
       named.task_id ?? named.idempotency_key,

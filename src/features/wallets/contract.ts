@@ -82,6 +82,12 @@ const ChainReading = T.Object(
   { $id: 'HoldingsChain' },
 )
 setColumns(ChainReading, [])
+const HoldingsError = T.Object({
+  chain_id: Nullable(ChainId),
+  source: OneOf(['chain', 'prediction_market', 'prices'] as const),
+  message: Text,
+})
+export type HoldingsErrorView = T.Static<typeof HoldingsError>
 export type ChainReadingView = T.Static<typeof ChainReading>
 
 const TransferRequest = T.Object(
@@ -168,7 +174,7 @@ export const contract = group('wallets', 'Addresses and balances on every chain.
         stale: T.Boolean({ description: 'A chain is shown as it was, or is missing' }),
         as_of: Time,
         chains: T.Array(ChainReading),
-        errors: T.Array(T.Object({ chain_id: Nullable(ChainId), message: Text })),
+        errors: T.Array(HoldingsError),
       },
       { $id: 'HoldingsResponse' },
     ),

@@ -7,7 +7,7 @@ import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Price, Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
-import type { ChainReadingView, HoldingView } from './contract.ts'
+import type { ChainReadingView, HoldingsErrorView, HoldingView } from './contract.ts'
 import { type CachedReading, createHoldingsCache } from './holdings-cache.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
 import {
@@ -46,7 +46,7 @@ export type HoldingsAnswer = {
   stale: boolean
   as_of: string
   chains: ChainReadingView[]
-  errors: { chain_id: string | null; message: string }[]
+  errors: HoldingsErrorView[]
 }
 export type Holdings = {
   forUser(userId: string, request: HoldingsRequest): Promise<HoldingsAnswer>
@@ -226,11 +226,18 @@ function answerOf(
     as_of: now.toISOString(),
     chains,
     errors: [
-      ...chains.flatMap(({ chain_id, error: message }) => (message === null ? [] : [{ chain_id, message }])),
-      ...[venueError, error].flatMap((message) => (message === null ? [] : [{ chain_id: null, message }])),
+      ...chains.flatMap(({ chain_id, error: message }) => errorOf('chain', chain_id, message)),
+      ...errorOf('prediction_market', null, venueError),
+      ...errorOf('prices', null, error),
     ],
   }
 }
+
+const errorOf = (
+  source: HoldingsErrorView['source'],
+  chainId: string | null,
+  message: string | null,
+): HoldingsErrorView[] => (message === null ? [] : [{ chain_id: chainId, source, message }])
 
 /** The wallet at the venue is another one than the user's own, so a token of both is listed once for each. */
 function venueRows(atVenue: VenueResult | undefined, { prices, source }: PriceLookup): HoldingView[] {

@@ -6,8 +6,9 @@ const twoDigits = (n: number): string => String(n).padStart(2, '0')
 const dayText = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`
 /** Times are in UTC, because the page does not know where the person is. */
 export const dayOf = (at: Date): string => `<time datetime="${at.toISOString()}">${dayText(at)}</time>`
-export const timeOf = (at: Date): string =>
-  `<time datetime="${at.toISOString()}">${dayText(at)}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC</time>`
+export const timeText = (at: Date): string =>
+  `${dayText(at)}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC`
+export const timeOf = (at: Date): string => `<time datetime="${at.toISOString()}">${timeText(at)}</time>`
 
 const units = [
   { name: 'day', ms: 86_400_000 },

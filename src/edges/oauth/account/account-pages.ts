@@ -202,7 +202,7 @@ function ownSections(view: AccountView): string {
     return app ? `By ${escapeHtml(app.name)}` : 'By an app that is connected no more'
   }
   const activity = { tasks: account.tasks, askerOf, empty: 'Nothing was done in your account yet.' }
-  return `${requestRow(account.waiting)}${moneySection(account.money)}${payInSection({ ...limits, isLocal: view.isLocal })}${activitySection(activity)}${tradingSection(limits)}${limitSection(limits)}${agentSection(limits)}${recipientSection(limits)}`
+  return `${requestRow(account.waiting)}${moneySection(account.money, view.chainName)}${payInSection({ ...limits, isLocal: view.isLocal })}${activitySection(activity)}${tradingSection(limits)}${limitSection(limits)}${agentSection(limits)}${recipientSection(limits)}`
 }
 
 export function accountPage(view: AccountView): string {

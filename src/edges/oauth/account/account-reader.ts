@@ -47,6 +47,7 @@ export type Webhook = {
 }
 
 export type Wallet = { address: string; supported_chain_ids: readonly string[] }
+export type SpotCoins = readonly { asset: string; total: string }[]
 export type Money = {
   holdings: readonly {
     symbol: string
@@ -57,11 +58,18 @@ export type Money = {
     protocol: string | null
   }[]
   total_value_usd: string
-  isComplete: boolean
-  /** Absent if the gateway has no venue, or the person no account there. */
-  perp: { account_value_usd: string; withdrawable_usd: string } | undefined
-  spot: readonly { asset: string; total: string }[]
+  chains: readonly {
+    chain_id: string
+    status: 'ok' | 'stale' | 'failed'
+    as_of: string | null
+  }[]
+  errors: readonly { source: string }[]
+  /** Absent if the gateway has no venue. */
+  perp: Read<{ account_value_usd: string; withdrawable_usd: string }> | undefined
+  spot: Read<SpotCoins> | undefined
 }
+/** What a venue has answered, or that it did not answer. */
+export type Read<Answer> = { answer: Answer } | 'unanswered'
 export type DoneTask = {
   kind: string
   status: string
@@ -80,11 +88,14 @@ export type OwnAccount = Holdings & {
   webhooks: readonly Webhook[]
   waiting: number
   wallets: readonly Wallet[]
-  /** Absent if a chain or a venue that has to answer did not. */
+  /** Absent if the gateway refuses to read it. */
   money: Money | undefined
   tasks: readonly DoneTask[]
 }
 export type AgentAccount = Holdings & { agent: Agent; tasks: readonly DoneTask[] }
+
+type PerpBody = { account: { account_value_usd: string; withdrawable_usd: string } }
+type SpotBody = { balances: SpotCoins }
 
 export function createAccountReader(session: PageSession) {
   const reads = {
@@ -110,36 +121,35 @@ export function createAccountReader(session: PageSession) {
     ])
     return { policy, recipients }
   }
-  /** A person without an account at the venue has no money there, and a venue that does not answer hides no other money. */
-  const atVenue = async <Answer>(name: keyof typeof venueReads, request: FastifyRequest) => {
+  /** A venue that does not answer hides no other money, and is named as such. */
+  const atVenue = async <Body, Answer>(
+    name: keyof typeof venueReads,
+    request: FastifyRequest,
+    answerOf: (body: Body) => Answer,
+  ): Promise<Read<Answer> | undefined> => {
     const operation = venueReads[name]
     if (!operation) return undefined
     return session.call(operation, request, {}).then(
-      ({ body }) => body as Answer,
+      ({ body }) => ({ answer: answerOf(body as Body) }),
       (error: unknown) => {
-        if (error instanceof Fault) return undefined
+        if (error instanceof Fault) return 'unanswered'
         throw error
       },
     )
   }
   const money = async (request: FastifyRequest): Promise<Money | undefined> => {
     const [held, perp, spot] = await Promise.all([
-      read<Omit<Money, 'isComplete'> & { complete: boolean }>('balances', request).catch((error: unknown) => {
+      read<Omit<Money, 'perp' | 'spot'>>('balances', request).catch((error: unknown) => {
         if (error instanceof Fault) return undefined
         throw error
       }),
-      atVenue<{ account: Money['perp'] }>('perp', request),
-      atVenue<{ balances: Money['spot'] }>('spot', request),
+      atVenue('perp', request, ({ account }: PerpBody) => account),
+      atVenue('spot', request, ({ balances }: SpotBody) =>
+        balances.filter(({ total }) => /[1-9]/.test(total)),
+      ),
     ])
     if (!held) return undefined
-    const { holdings: all, total_value_usd, complete } = held
-    return {
-      holdings: all.filter(({ balance }) => /[1-9]/.test(balance)),
-      total_value_usd,
-      isComplete: complete,
-      perp: perp?.account,
-      spot: (spot?.balances ?? []).filter(({ total }) => /[1-9]/.test(total)),
-    }
+    return { ...held, holdings: held.holdings.filter(({ balance }) => /[1-9]/.test(balance)), perp, spot }
   }
   const lastTasks = async (request: FastifyRequest, of: object = {}) =>
     (await read<{ items: DoneTask[] }>('tasks', request, { limit: tasksShown, ...of })).items

@@ -1,8 +1,8 @@
 import { escapeHtml } from '#edges/oauth/pages.ts'
 import { printed } from '#kernel/money/figure-format.ts'
 import { fromUnits, toFixedPoint } from '#kernel/money/money.ts'
-import { badgeOf, dollars, rowOf, sectionOf, softLine, timeOf } from './account-html.ts'
-import type { DoneTask, Money, Wallet } from './account-reader.ts'
+import { badgeOf, dollars, rowOf, sectionOf, softLine, timeOf, timeText } from './account-html.ts'
+import type { DoneTask, Money, SpotCoins, Wallet } from './account-reader.ts'
 
 /** The parts of the account page about money: what is there, where it is paid in, and what was done with it. */
 
@@ -10,9 +10,12 @@ const rowsMax = 8
 
 const shownAmount = (amount: string): string => printed(amount, 'amount') ?? amount
 
-const placeText = ({ kind, protocol, chain_name: chain }: Money['holdings'][number]): string => {
-  if (kind === 'earn_share') return `In the vault, on ${chain}`
-  return protocol === null ? `On ${chain}` : `At the prediction market, on ${chain}`
+type Held = Money['holdings'][number]
+const isAtMarket = ({ kind, protocol }: Held): boolean => kind !== 'earn_share' && protocol !== null
+
+const placeText = (held: Held): string => {
+  if (held.kind === 'earn_share') return `In the vault, on ${held.chain_name}`
+  return isAtMarket(held) ? `At the prediction market, on ${held.chain_name}` : `On ${held.chain_name}`
 }
 
 /** The most valuable first; what has no known price is last, in its order. */
@@ -25,8 +28,69 @@ const byWorth = (holdings: Money['holdings']): Money['holdings'] =>
 const factOf = (name: string, value: string): string =>
   `<div><dt>${name}</dt><dd>${escapeHtml(value)}</dd></div>`
 
+const notCounted = 'did not answer; what is there is not counted'
+
+const listed = (names: readonly string[]): string =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+
+type ChainName = (chainId: string) => string
+type Gap = { name: string; text: string; isEarlier: boolean }
+
+/** The places that did not answer: each is left out of the sum, or counts as it was read before. */
+function gapsOf({ chains, errors, holdings }: Money, chainName: ChainName): Gap[] {
+  const gaps = chains.flatMap(({ chain_id, status, as_of }): Gap[] => {
+    const name = chainName(chain_id)
+    if (status === 'ok') return []
+    if (status === 'failed' || as_of === null)
+      return [{ name, text: `The chain ${notCounted}`, isEarlier: false }]
+    const text = `The chain did not answer; what counts is what was there on ${timeText(new Date(as_of))}`
+    return [{ name, text, isEarlier: true }]
+  })
+  if (!errors.some(({ source }) => source === 'prediction_market')) return gaps
+  const isEarlier = holdings.some(isAtMarket)
+  const earlier = 'did not answer; what counts is what it showed before'
+  return [
+    ...gaps,
+    { name: 'Predictions', text: `The venue or its chain ${isEarlier ? earlier : notCounted}`, isEarlier },
+  ]
+}
+
+/** The sum, with what it lacks. */
+function sumText({ total_value_usd: total, holdings }: Money, gaps: readonly Gap[]): string {
+  const namesOf = (some: readonly Gap[]) => listed(some.map(({ name }) => name))
+  const missing = namesOf(gaps.filter(({ isEarlier }) => !isEarlier))
+  const earlier = namesOf(gaps.filter(({ isEarlier }) => isEarlier))
+  return [
+    dollars(total),
+    ...(missing ? [`without ${missing}`] : []),
+    ...(earlier ? [`with earlier figures of ${earlier}`] : []),
+    ...(holdings.some(({ value_usd }) => value_usd === null) ? ['without what has no known price'] : []),
+  ].join(', ')
+}
+
+function venueFacts({ perp, spot }: Money): string[] {
+  const unanswered = `The venue ${notCounted}`
+  const coins = (held: SpotCoins) =>
+    held.map(({ asset, total }) => `${shownAmount(total)} ${asset}`).join(', ')
+  return [
+    ...(perp === undefined
+      ? []
+      : [
+          factOf(
+            'Perpetuals',
+            perp === 'unanswered'
+              ? unanswered
+              : `${dollars(perp.answer.account_value_usd)}, ${dollars(perp.answer.withdrawable_usd)} of it free`,
+          ),
+        ]),
+    ...(spot === undefined || (spot !== 'unanswered' && spot.answer.length === 0)
+      ? []
+      : [factOf('Spot account', spot === 'unanswered' ? unanswered : coins(spot.answer))]),
+  ]
+}
+
 /** `money` is absent if it could not be read. */
-export function moneySection(money: Money | undefined): string {
+export function moneySection(money: Money | undefined, chainName: ChainName): string {
   const title = 'Money'
   if (!money)
     return sectionOf({
@@ -35,31 +99,14 @@ export function moneySection(money: Money | undefined): string {
       rows: [],
       empty: 'Your balances cannot be shown now. Open the page again.',
     })
-  const { holdings, total_value_usd: total, isComplete, perp, spot } = money
+  const gaps = gapsOf(money, chainName)
   const facts = [
-    factOf(
-      'Wallets and vault',
-      `${dollars(total)}${isComplete ? '' : ', as far as chains answer and prices are known'}`,
-    ),
-    ...(perp
-      ? [
-          factOf(
-            'Perpetuals',
-            `${dollars(perp.account_value_usd)}, ${dollars(perp.withdrawable_usd)} of it free`,
-          ),
-        ]
-      : []),
-    ...(spot.length === 0
-      ? []
-      : [
-          factOf(
-            'Spot account',
-            spot.map(({ asset, total: held }) => `${shownAmount(held)} ${asset}`).join(', '),
-          ),
-        ]),
+    factOf('Wallets and vault', sumText(money, gaps)),
+    ...gaps.map(({ name, text }) => factOf(escapeHtml(name), text)),
+    ...venueFacts(money),
   ]
   const worth = (value: string | null) => (value === null ? 'no known price' : dollars(value))
-  const rows = byWorth(holdings).map((held) =>
+  const rows = byWorth(money.holdings).map((held) =>
     rowOf({
       title: escapeHtml(`${shownAmount(held.balance)} ${held.symbol}`),
       lines: [softLine(`${escapeHtml(placeText(held))} · ${worth(held.value_usd)}`)],
@@ -71,7 +118,10 @@ export function moneySection(money: Money | undefined): string {
     title,
     rows: rows.slice(0, rowsMax),
     before: `<dl class="who facts">${facts.join('')}</dl>`,
-    empty: 'Your wallets are empty. The addresses below are yours.',
+    empty:
+      gaps.length === 0
+        ? 'Your wallets are empty. The addresses below are yours.'
+        : 'Nothing is there as far as your wallets could be read.',
     after:
       more.length === 0
         ? ''
