@@ -32,7 +32,10 @@ test('what the trades of an order lack by rounding counts as listed once it is o
       trades: [{ tradeId: 't', sizeUnits, settlement: 'confirmed' }],
     }) as unknown as Finding
   const rounded = found(5_000_001n, 5_000_000n)
-  assert.deepEqual([isSettled(rounded, [], false), isSettled(rounded, [], true)], [false, true])
-  assert.equal(isSettled(found(5_010_000n, 5_000_000n), [], true), false)
-  assert.equal(isSettled(rounded, ['missing'], true), false)
+  assert.deepEqual(
+    [isSettled(rounded, [], { isOverdue: false }), isSettled(rounded, [], { isOverdue: true })],
+    [false, true],
+  )
+  assert.equal(isSettled(found(5_010_000n, 5_000_000n), [], { isOverdue: true }), false)
+  assert.equal(isSettled(rounded, ['missing'], { isOverdue: true }), false)
 })

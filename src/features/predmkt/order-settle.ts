@@ -38,7 +38,7 @@ const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) 
 export function isSettled(
   { order, trades }: Finding,
   tradeIds: readonly string[],
-  isOverdue: boolean,
+  { isOverdue }: { isOverdue: boolean },
 ): boolean {
   const listed = new Set(trades.map(({ tradeId }) => tradeId))
   const wanted = [...tradeIds, ...(order?.tradeIds ?? [])]
@@ -111,7 +111,7 @@ export async function settleOrder(
     (cancelled !== undefined && cancelled.type !== 'rejected') ||
     status === undefined ||
     (status === 'live' && isImmediate(terms.timeInForce)) ||
-    !isSettled(found, task.data.trade_ids ?? [], isOverdue(row, now))
+    !isSettled(found, task.data.trade_ids ?? [], { isOverdue: isOverdue(row, now) })
   const chainUnits = await sharesAfterSales(deps, task.data.wallet.wallet, found.trades)
   const recorded = recordFindings(deps, task, {
     found,
