@@ -60,6 +60,8 @@ const env = (more: Record<string, string> = {}) => ({
   HOME: home,
   PORTICO: gateway.url,
   PORTICO_URL: gateway.url,
+  // The registry that an older Node fetches from may have a certificate that only this machine trusts.
+  ...(process.env.NODE_EXTRA_CA_CERTS && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
   ...more,
 })
 const bin = join(project, 'node_modules/portico/cli/launch.cjs')
