@@ -84,7 +84,9 @@ const ChainReading = T.Object(
 setColumns(ChainReading, [])
 const HoldingsError = T.Object({
   chain_id: Nullable(ChainId),
-  source: OneOf(['chain', 'prediction_market', 'prices'] as const),
+  source: OneOf(['chain', 'prediction_market', 'prices'] as const, {
+    description: 'What did not answer: the chain, the prediction market, or the providers of prices',
+  }),
   message: Text,
 })
 export type HoldingsErrorView = T.Static<typeof HoldingsError>
