@@ -11,6 +11,7 @@ import {
   micros,
   moveOutcomeShares,
   outcomeOf,
+  run,
   setUp,
   statusOf,
   type VenueRecord,
@@ -234,7 +235,9 @@ describe('ends of exits of purchases', () => {
     assert.match(JSON.stringify(beyond.body), /200 open orders/)
     await executed(ada, '/predmkt/order', order)
     await database.query(`delete from prediction_order where user_id = $1 and market_id = 'none'`, [user])
-    await executed(ada, '/predmkt/order/cancel', { cancel_all: true })
+    // The purchase has matched, and its row may be open for a moment more: then the cancel names it.
+    const { result } = await run(ada, '/predmkt/order/cancel', { cancel_all: true })
+    assert.ok(Object.keys(result.not_canceled ?? {}).length <= 1, JSON.stringify(result))
   })
 
   test('an exit whose shares have left the wallet ends', async () => {
