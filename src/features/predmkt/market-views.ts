@@ -1,5 +1,5 @@
 import { later } from '#kernel/clock.ts'
-import { invalid, notFound } from '#kernel/contract/fault.ts'
+import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -64,13 +64,21 @@ export const createMarketViews = (deps: MarketDeps) => {
       { search_text: text, status = 'open', limit = 20, after }: PredmktInput<'markets'>,
       userId: string,
     ) {
-      const page = await views.markets(userId, {
-        ...(text !== undefined && { text }),
-        isClosed: status === 'closed',
-        order: 'volume_24h',
-        limit,
-        ...(after !== undefined && { cursor: after }),
-      })
+      const words = text?.trim()
+      const page = await views
+        .markets(userId, {
+          ...(words && { text: words }),
+          isClosed: status === 'closed',
+          order: 'volume_24h',
+          limit,
+          ...(after !== undefined && { cursor: after }),
+        })
+        .catch((error: unknown) => {
+          // Of this request the venue can refuse the cursor alone.
+          const isRefused = error instanceof Fault && error.code === 'upstream_rejected'
+          if (!isRefused || after === undefined) throw error
+          throw invalid('after', 'cursor_invalid', 'Input should be `next_after` of the previous page')
+        })
       return { markets: page.items.map(marketView), next_after: page.nextCursor, as_of: asOf() }
     },
     async event({ id }: PredmktInput<'event'>, userId: string) {
