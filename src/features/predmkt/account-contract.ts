@@ -326,6 +326,7 @@ export const accountEntries = {
     output: TaskResponse,
     result: RedeemOutcome,
     faults: [
+      'not_found',
       'policy_denied',
       'setup_incomplete',
       'not_resolved',
