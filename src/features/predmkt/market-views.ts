@@ -74,7 +74,7 @@ export const createMarketViews = (deps: MarketDeps) => {
           ...(after !== undefined && { cursor: after }),
         })
         .catch((error: unknown) => {
-          // Of this request the venue can refuse the cursor alone.
+          // The venue can refuse nothing else of this request than the cursor.
           const isRefused = error instanceof Fault && error.code === 'upstream_rejected'
           if (!isRefused || after === undefined) throw error
           throw invalid('after', 'cursor_invalid', 'Input should be `next_after` of the previous page')
